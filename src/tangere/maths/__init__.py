@@ -1,0 +1,1 @@
+"""Pure functions on tuples of floats: vectors, quaternions, small matrices. No state."""
