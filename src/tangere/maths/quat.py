@@ -1,0 +1,64 @@
+"""Unit quaternions (w, x, y, z) as tuples."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from tangere._jit import kernel
+from tangere._ptr import PtrF8
+from tangere.maths.vec import Vec3
+
+Quat = tuple[float, float, float, float]
+
+
+@kernel
+def product(a: Quat, b: Quat) -> Quat:
+    """Hamilton product a b: first turn by b, then by a."""
+    return (
+        a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3],
+        a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],
+        a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1],
+        a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0],
+    )
+
+
+@kernel
+def unit(q: Quat) -> Quat:
+    """q / |q|."""
+    s = 1.0 / sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+    return (s * q[0], s * q[1], s * q[2], s * q[3])
+
+
+@kernel
+def matrix_into(q: Quat, r_out: PtrF8) -> None:
+    """Rotation matrix of q, row by row, into nine floats."""
+    w, x, y, z = q
+    r_out[0] = 1.0 - 2.0 * (y * y + z * z)
+    r_out[1] = 2.0 * (x * y - w * z)
+    r_out[2] = 2.0 * (x * z + w * y)
+    r_out[3] = 2.0 * (x * y + w * z)
+    r_out[4] = 1.0 - 2.0 * (x * x + z * z)
+    r_out[5] = 2.0 * (y * z - w * x)
+    r_out[6] = 2.0 * (x * z - w * y)
+    r_out[7] = 2.0 * (y * z + w * x)
+    r_out[8] = 1.0 - 2.0 * (x * x + y * y)
+
+
+@kernel
+def turn(r: PtrF8, v: Vec3) -> Vec3:
+    """R v for a matrix of nine floats."""
+    return (
+        r[0] * v[0] + r[1] * v[1] + r[2] * v[2],
+        r[3] * v[0] + r[4] * v[1] + r[5] * v[2],
+        r[6] * v[0] + r[7] * v[1] + r[8] * v[2],
+    )
+
+
+@kernel
+def turn_back(r: PtrF8, v: Vec3) -> Vec3:
+    """Rᵀ v for a matrix of nine floats."""
+    return (
+        r[0] * v[0] + r[3] * v[1] + r[6] * v[2],
+        r[1] * v[0] + r[4] * v[1] + r[7] * v[2],
+        r[2] * v[0] + r[5] * v[1] + r[8] * v[2],
+    )

@@ -1,0 +1,338 @@
+"""The arrays everything runs on; no algorithms.
+
+`Model` is constant after compilation (its arrays are read-only: Numba refuses kernels that write to
+them), `State` changes with every step, `Work` is scratch plus the pair table that carries contact
+state from step to step. Kernels receive these groups at the border and turn them into groups of
+pointers of the same classes once per call (`model_pointers` …), so a field has one name everywhere.
+
+Indices. Bodies are numbered as in the scene, floors follow after the last body as fixed bodies. A body
+has one or more convex *parts*, a part refers to a *hull* (geometry shared by equal parts). Body frames
+are principal: origin at the centre of mass, axes along the principal axes of inertia.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tangere._jit import kernel
+from tangere._ptr import ptr
+from tangere.maths.vec import Array, IntArray
+
+
+class Sizes(NamedTuple):
+    """Counts that loops run over."""
+
+    bodies: int  # scene bodies; floors follow after them
+    parts: int
+    floors: int
+    springs: int
+
+
+class Hulls(NamedTuple):
+    """Convex polyhedra in principal body frames, flattened.
+
+    | field      | meaning                                                          | shape   |
+    | vert_start | first vertex of each hull                                        | (h+1,)  |
+    | verts      | [m]                                                              | (v, 3)  |
+    | face_start | first face of each hull                                          | (h+1,)  |
+    | planes     | unit outward normal, offset [m]                                  | (f, 4)  |
+    | loop_start | first entry in `loops` of each face, plus the end               | (f+1,)  |
+    | loops      | vertices of each face within its hull, counter-clockwise outside | (l,)    |
+    | box        | centre and half extents of the bounding box [m]                  | (h, 6)  |
+    | size       | smallest extent of the bounding box [m]                          | (h,)    |
+    """
+
+    vert_start: IntArray
+    verts: Array
+    face_start: IntArray
+    planes: Array
+    loop_start: IntArray
+    loops: IntArray
+    box: Array
+    size: Array
+
+
+class Model(NamedTuple):
+    """Everything constant after compilation.
+
+    | field         | meaning                                                             | shape      |
+    | gravity       | [m/s²]                                                              | (3,)       |
+    | mass          | [kg]; infinite for fixed bodies                                     | (n+f,)     |
+    | inv_mass      | [1/kg]; 0 for fixed bodies                                          | (n+f,)     |
+    | inertia       | principal moments [kg m²]; 1 for fixed bodies                       | (n+f, 3)   |
+    | inv_inertia   | [1/(kg m²)]; 0 for fixed bodies                                     | (n+f, 3)   |
+    | material      | row of `materials` of each body                                     | (n+f,)     |
+    | materials     | mu0, mu, k, b, k_t, b_t; NaN: follow from mass and step             | (m, 6)     |
+    | part_body     | body of each part                                                   | (p,)       |
+    | part_hull     | hull of each part                                                   | (p,)       |
+    | part_start    | first part of each body                                             | (n+1,)     |
+    | world_start   | first vertex, first face of each part in the world buffers          | (p+1, 2)   |
+    | floor_plane   | unit normal, offset [m]                                             | (f, 4)     |
+    | spring_bodies | body a, body b (−1: the world)                                      | (s, 2)     |
+    | spring_data   | anchor a (3), anchor b (3), k, b, rest length, velocity (3)         | (s, 12)    |
+    """
+
+    gravity: Array
+    mass: Array
+    inv_mass: Array
+    inertia: Array
+    inv_inertia: Array
+    material: IntArray
+    materials: Array
+    part_body: IntArray
+    part_hull: IntArray
+    part_start: IntArray
+    world_start: IntArray
+    floor_plane: Array
+    spring_bodies: IntArray
+    spring_data: Array
+
+
+class State(NamedTuple):
+    """Everything that changes: poses of the principal frames and motion, world axes.
+
+    | field      | meaning                                                     | shape     |
+    | position   | centre of mass [m]                                          | (n+f, 3)  |
+    | quaternion | (w, x, y, z), principal frame to world                      | (n+f, 4)  |
+    | rotation   | the same as a matrix, row by row                            | (n+f, 9)  |
+    | velocity   | of the centre of mass [m/s]                                 | (n+f, 3)  |
+    | omega      | angular velocity [rad/s]                                    | (n+f, 3)  |
+    | momentum   | angular momentum about the centre of mass [kg m²/s]         | (n+f, 3)  |
+    | wrench     | contact force [N] and torque [N m] at the centre of mass    | (n+f, 6)  |
+    | applied    | force [N] and torque [N m] of springs at the centre of mass | (n+f, 6)  |
+    | spring     | force of each spring on its body a [N]                      | (s, 3)    |
+    | time       | [s]                                                         | (1,)      |
+    """
+
+    position: Array
+    quaternion: Array
+    rotation: Array
+    velocity: Array
+    omega: Array
+    momentum: Array
+    wrench: Array
+    applied: Array
+    spring: Array
+    time: Array
+
+
+class Pairs(NamedTuple):
+    """Candidate pairs of parts, sorted by body pair, with what each contact remembers.
+
+    | field  | meaning                                        | shape      |
+    | count  | pairs in use                                   | (1,)       |
+    | key    | second body, first part, second part           | (cap,)     |
+    | ints   | see `PI_…`                                     | (cap, NI)  |
+    | floats | see `PF_…`                                     | (cap, NF)  |
+    """
+
+    count: IntArray
+    key: Any  # int64
+    ints: IntArray
+    floats: Array
+
+
+# Columns of Pairs.ints
+PI_BODY_A, PI_BODY_B, PI_PART_A, PI_PART_B = 0, 1, 2, 3
+PI_PHASE = 4  # what is known: see PHASE_…
+PI_MODE = 5  # friction: STICK or SLIP
+PI_MISSED = 6  # steps since the contact last pressed
+PI_SIMPLEX = 7  # 9 entries: count and vertex pairs of the last simplex
+NI = 16
+
+PHASE_NEW, PHASE_APART, PHASE_TOUCH = 0, 1, 2
+STICK, SLIP = 0, 1
+
+# Columns of Pairs.floats
+PF_NORMAL = 0  # 3: unit normal, from a to b
+PF_ANCHOR_A = 3  # 3: end of the friction spring on a, frame of a [m]
+PF_ANCHOR_B = 6  # 3: end of the friction spring on b, frame of b [m]
+PF_THETA = 9  # twist of the friction spring about the normal [rad]
+PF_CENTRE = 10  # 3: area centroid of the patch on the contact plane [m]
+PF_FORCE = 13  # 3: force on b [N]
+PF_TORQUE = 16  # 3: torque on b about the centre [N m]
+PF_PRESS = 19  # normal force [N]
+PF_AREA = 20  # patch area S_c [m²]
+PF_VOLUME = 21  # overlap volume [m³]
+PF_DEPTH = 22  # overlap along the normal [m]
+PF_MOMENTS = 23  # 3: second area moments xx, xy, yy about the centre in basis(normal) [m⁴]
+PF_LAW = 26  # 5: k, b, k_t, b_t and S_A used by the last step
+NF = 32
+
+
+class World(NamedTuple):
+    """Where the parts are now, and the boxes around them.
+
+    | field  | meaning                                             | shape    |
+    | verts  | world vertices of all parts                         | (V, 3)   |
+    | planes | world planes of all parts                           | (F, 4)   |
+    | stamp  | step at which a part was last transformed           | (p,)     |
+    | aabb   | lower and upper corner, with the reach of one step  | (p, 6)   |
+    | fat    | the boxes the pair list was built for               | (p, 6)   |
+    """
+
+    verts: Array
+    planes: Array
+    stamp: IntArray
+    aabb: Array
+    fat: Array
+
+
+class Tree(NamedTuple):
+    """Scratch of the broad phase: codes, order and a complete binary tree of boxes."""
+
+    code: IntArray
+    order: IntArray
+    code2: IntArray
+    order2: IntArray
+    nodes: Array
+    keys: Any  # int64
+
+
+class Soup(NamedTuple):
+    """Polygons of contact volumes.
+
+    | field | meaning                                                           | shape     |
+    | start | first vertex of each polygon, plus the end                        | (cap+1,)  |
+    | owner | face that carries it: of a from 0, of b from the face count of a  | (cap,)    |
+    | xyz   | world vertices [m], counter-clockwise seen from outside           | (cap, 3)  |
+    | plane | x, y on the contact plane and half-depth h of each vertex [m]     | (cap, 3)  |
+    | slope | side (+1 front, −1 back), dh/dx, dh/dy, |N·n| of each polygon     | (cap, 4)  |
+    | clip  | scratch of the clipping                                           | (cap,)    |
+    """
+
+    start: IntArray
+    owner: IntArray
+    xyz: Array
+    plane: Array
+    slope: Array
+    clip: Array
+
+
+class Work(NamedTuple):
+    """Scratch, sized once; undefined between steps except `pairs` and `world.fat`."""
+
+    pairs: Pairs
+    spare: Pairs  # the pair list being built
+    world: World
+    tree: Tree
+    soup: Soup
+
+
+# What a kernel run reports; the front turns it into growth or an exception.
+OK, PAIRS_FULL, SOUP_FULL, NOT_FINITE = 0, 1, 2, 3
+
+
+@kernel
+def hull_pointers(h: Hulls) -> Hulls:
+    """The hulls as pointers."""
+    return Hulls(
+        ptr(h.vert_start),
+        ptr(h.verts),
+        ptr(h.face_start),
+        ptr(h.planes),
+        ptr(h.loop_start),
+        ptr(h.loops),
+        ptr(h.box),
+        ptr(h.size),
+    )
+
+
+@kernel
+def model_pointers(m: Model) -> Model:
+    """The model as pointers."""
+    return Model(
+        ptr(m.gravity),
+        ptr(m.mass),
+        ptr(m.inv_mass),
+        ptr(m.inertia),
+        ptr(m.inv_inertia),
+        ptr(m.material),
+        ptr(m.materials),
+        ptr(m.part_body),
+        ptr(m.part_hull),
+        ptr(m.part_start),
+        ptr(m.world_start),
+        ptr(m.floor_plane),
+        ptr(m.spring_bodies),
+        ptr(m.spring_data),
+    )
+
+
+@kernel
+def state_pointers(s: State) -> State:
+    """The state as pointers."""
+    return State(
+        ptr(s.position),
+        ptr(s.quaternion),
+        ptr(s.rotation),
+        ptr(s.velocity),
+        ptr(s.omega),
+        ptr(s.momentum),
+        ptr(s.wrench),
+        ptr(s.applied),
+        ptr(s.spring),
+        ptr(s.time),
+    )
+
+
+@kernel
+def pair_pointers(p: Pairs) -> Pairs:
+    """The pair table as pointers."""
+    return Pairs(ptr(p.count), ptr(p.key), ptr(p.ints), ptr(p.floats))
+
+
+@kernel
+def work_pointers(w: Work) -> Work:
+    """The scratch as pointers."""
+    return Work(
+        pair_pointers(w.pairs),
+        pair_pointers(w.spare),
+        World(
+            ptr(w.world.verts),
+            ptr(w.world.planes),
+            ptr(w.world.stamp),
+            ptr(w.world.aabb),
+            ptr(w.world.fat),
+        ),
+        Tree(
+            ptr(w.tree.code),
+            ptr(w.tree.order),
+            ptr(w.tree.code2),
+            ptr(w.tree.order2),
+            ptr(w.tree.nodes),
+            ptr(w.tree.keys),
+        ),
+        Soup(
+            ptr(w.soup.start),
+            ptr(w.soup.owner),
+            ptr(w.soup.xyz),
+            ptr(w.soup.plane),
+            ptr(w.soup.slope),
+            ptr(w.soup.clip),
+        ),
+    )
+
+
+def new_pairs(capacity: int) -> Pairs:
+    """An empty pair table."""
+    return Pairs(
+        np.zeros(1, np.int32),
+        np.zeros(capacity, np.int64),
+        np.zeros((capacity, NI), np.int32),
+        np.zeros((capacity, NF)),
+    )
+
+
+def new_soup(capacity: int) -> Soup:
+    """Room for `capacity` polygon vertices."""
+    return Soup(
+        np.zeros(capacity + 1, np.int32),
+        np.zeros(capacity, np.int32),
+        np.zeros((capacity, 3)),
+        np.zeros((capacity, 3)),
+        np.zeros((capacity, 4)),
+        np.zeros(2 * 3 * 1024 + 512),
+    )
