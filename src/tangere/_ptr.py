@@ -21,6 +21,7 @@ from tangere._jit import CHECKED, JIT_DISABLED, kernel
 # What kernels annotate: in the fast build a C pointer, elsewhere a flat array view.
 PtrF8 = NDArray[np.float64]
 PtrI4 = NDArray[np.int32]
+PtrI8 = NDArray[np.int64]
 
 if CHECKED or JIT_DISABLED:
 
@@ -43,6 +44,11 @@ if CHECKED or JIT_DISABLED:
     def local_i4(n: int) -> PtrI4:
         """Scratch of n int32."""
         return np.zeros(n, dtype=np.int32)
+
+    @kernel
+    def local_i8(n: int) -> PtrI8:
+        """Scratch of n int64."""
+        return np.zeros(n, dtype=np.int64)
 
 else:
     from numba.core import cgutils, types
@@ -83,3 +89,4 @@ else:
 
     local_f8 = _stack_array(types.float64)
     local_i4 = _stack_array(types.int32)
+    local_i8 = _stack_array(types.int64)

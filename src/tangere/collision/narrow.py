@@ -1,0 +1,137 @@
+"""Do two convex parts touch, and along which normal? Contact normal and plane as in [HASEGAWA2004] 4.2.
+
+Coherence carries the normal: apart, it is the direction between the closest points (GJK); once they
+overlap, b is moved out along the last normal by the exact overlap plus a gap, and the direction between
+the closest points of the separated pair is the new normal. The plane passes midway between the two
+closest points, b moved back.
+
+Differs from [HASEGAWA2004]: the shift is the exact overlap h_a(n) + h_b(−n) (support functions), so one
+shift always separates and nothing is doubled; a normal that turns by more than 45° in one step is
+taken only when the overlap along it is smaller.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from tangere._jit import kernel
+from tangere._ptr import PtrF8, PtrI4, off
+from tangere.collision.clip import View
+from tangere.collision.gjk import APART, gjk
+from tangere.maths.quat import turn
+from tangere.maths.vec import Vec3, dot, norm, scale, sub
+from tangere.model import PHASE_APART, PHASE_NEW, Hulls, Model, State, World
+
+# Gap between the parts when the new normal is sought, as a share of the smaller part's size: far above
+# rounding, small enough that the separated pair sees the same features.
+GAP = 0.02
+COS_45 = 0.70710678118654757
+
+
+@kernel
+def world_view(m: Model, h: Hulls, s: State, w: World, p: int, step: int) -> View:
+    """Part p in the world; its vertices and planes are transformed at most once per step."""
+    hull = m.part_hull[p]
+    v0, v1 = h.vert_start[hull], h.vert_start[hull + 1]
+    f0, f1 = h.face_start[hull], h.face_start[hull + 1]
+    verts = off(w.verts, 3 * m.world_start[2 * p])
+    planes = off(w.planes, 4 * m.world_start[2 * p + 1])
+    if w.stamp[p] != step:
+        w.stamp[p] = step
+        i = m.part_body[p]
+        r = off(s.rotation, 9 * i)
+        x0, x1, x2 = s.position[3 * i], s.position[3 * i + 1], s.position[3 * i + 2]
+        for j in range(v1 - v0):
+            v = off(h.verts, 3 * (v0 + j))
+            verts[3 * j] = x0 + r[0] * v[0] + r[1] * v[1] + r[2] * v[2]
+            verts[3 * j + 1] = x1 + r[3] * v[0] + r[4] * v[1] + r[5] * v[2]
+            verts[3 * j + 2] = x2 + r[6] * v[0] + r[7] * v[1] + r[8] * v[2]
+        for j in range(f1 - f0):
+            n = off(h.planes, 4 * (f0 + j))
+            o = turn(r, (n[0], n[1], n[2]))
+            planes[4 * j], planes[4 * j + 1], planes[4 * j + 2] = o
+            planes[4 * j + 3] = n[3] + o[0] * x0 + o[1] * x1 + o[2] * x2
+    return View(verts, v1 - v0, planes, f1 - f0, off(h.loop_start, f0), h.loops)
+
+
+@kernel
+def extent(v: View, n: Vec3) -> tuple[float, float]:
+    """Least and greatest n·x over the vertices of a part."""
+    low, high = inf, -inf
+    for i in range(v.vert_count):
+        d = n[0] * v.verts[3 * i] + n[1] * v.verts[3 * i + 1] + n[2] * v.verts[3 * i + 2]
+        low = min(low, d)
+        high = max(high, d)
+    return low, high
+
+
+@kernel
+def contact_normal(
+    a: View, b: View, gap: float, phase: int, normal: PtrF8, simplex: PtrI4
+) -> tuple[bool, Vec3, float, float]:
+    """Overlapping?, a point of the contact plane, overlap along the normal, thickness of the thinner part.
+
+    `normal` is read as the last one (unless `phase` is PHASE_NEW) and left as the new one.
+    """
+    apart = (False, (0.0, 0.0, 0.0), 0.0, 0.0)
+    if phase == PHASE_NEW or phase == PHASE_APART:
+        status, distance, ax, ay, az, bx, by, bz = gjk(
+            a.verts, a.vert_count, b.verts, b.vert_count, (0.0, 0.0, 0.0), simplex
+        )
+        if status == APART:
+            normal[0] = (bx - ax) / distance
+            normal[1] = (by - ay) / distance
+            normal[2] = (bz - az) / distance
+            return apart
+        if phase == PHASE_NEW:
+            _least_overlap(a, b, normal)
+        simplex[0] = 0  # the overlapping simplex says nothing about the separated pair
+    n = (normal[0], normal[1], normal[2])
+    a_low, a_high = extent(a, n)
+    b_low, b_high = extent(b, n)
+    overlap = a_high - b_low
+    if overlap <= 0.0:
+        return apart
+    shift = scale(overlap + gap, n)
+    _, distance, ax, ay, az, bx, by, bz = gjk(
+        a.verts, a.vert_count, b.verts, b.vert_count, shift, simplex
+    )
+    pa = (ax, ay, az)
+    between = sub((bx, by, bz), pa)
+    point = scale(0.5, (ax + bx - shift[0], ay + by - shift[1], az + bz - shift[2]))
+    length = norm(between)
+    thickness = min(a_high - a_low, b_high - b_low)
+    if not length > 0.0:  # numerically touching although moved apart: keep the old normal
+        return True, point, overlap, thickness
+    fresh = scale(1.0 / length, between)
+    c_low, c_high = extent(a, fresh)
+    d_low, d_high = extent(b, fresh)
+    fresh_overlap = c_high - d_low
+    if dot(fresh, n) < COS_45 and fresh_overlap >= overlap:
+        return True, point, overlap, thickness
+    normal[0], normal[1], normal[2] = fresh
+    thickness = min(c_high - c_low, d_high - d_low)
+    if fresh_overlap <= 0.0:
+        return False, point, 0.0, thickness
+    return True, point, fresh_overlap, thickness
+
+
+@kernel
+def _least_overlap(a: View, b: View, normal: PtrF8) -> None:
+    """The face normal of a or b along which the parts overlap least: a start when nothing is known."""
+    best = inf
+    normal[0], normal[1], normal[2] = 0.0, 0.0, 1.0
+    for f in range(a.face_count):
+        n = (a.planes[4 * f], a.planes[4 * f + 1], a.planes[4 * f + 2])
+        low, _ = extent(b, n)
+        depth = a.planes[4 * f + 3] - low
+        if depth < best:
+            best = depth
+            normal[0], normal[1], normal[2] = n
+    for f in range(b.face_count):
+        n = (-b.planes[4 * f], -b.planes[4 * f + 1], -b.planes[4 * f + 2])
+        _, high = extent(a, n)
+        depth = high + b.planes[4 * f + 3]
+        if depth < best:
+            best = depth
+            normal[0], normal[1], normal[2] = n
