@@ -1,0 +1,294 @@
+"""Closed triangle meshes: what makes one a solid, and its split into convex pieces.
+
+The split is CoACD's (Wei et al., Approximate convex decomposition for 3D meshes with collision-aware
+concavity and tree search, SIGGRAPH 2022). It takes seconds, so its result is kept on disk under a hash of
+the mesh and the settings.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tangere.errors import SceneError
+from tangere.geometry.checks import frozen, show
+from tangere.geometry.polyhedron import (
+    FLAT,
+    MAX_SIMPLE_POINTS,
+    Polyhedron,
+    checked_points,
+    convex_polyhedron,
+    simplified_points,
+    solid_moments,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from tangere.maths.vec import Array, IntArray
+
+# Most triangles of one mesh: checking that many takes about a second, splitting them minutes.
+MAX_TRIANGLES = 1_000_000
+# A mesh whose hull is larger by no more than this share of volume is taken as convex. Meshes stored in
+# single precision miss coplanarity by 1e-7; any real concavity is far above.
+CONVEX_SHARE = 1e-6
+# CoACD settings; all enter the cache key. Concavity allowed per piece, relative to the mesh's size.
+CONCAVITY = 0.05
+SEED = 0
+CACHE_FORMAT = b"tangere-pieces-1"
+
+
+def checked_mesh(vertices: ArrayLike, faces: ArrayLike, what: str) -> tuple[Array, IntArray]:
+    """Read-only vertices and triangles of a closed, outward oriented surface.
+
+    Raises:
+        SceneError: Anything that keeps the surface from being the boundary of a solid.
+    """
+    count = len(faces) if hasattr(faces, "__len__") else 0
+    if count > MAX_TRIANGLES:
+        raise SceneError(
+            f"{what}: {count} triangles, at most {MAX_TRIANGLES} are accepted; reduce the mesh first"
+        )
+    points = checked_points(vertices, f"{what} vertices")
+    triangles = _checked_indices(faces, len(points), what)
+    _check_closed(points, triangles, what)
+    _check_volume(points, triangles, what)
+    triangles.setflags(write=False)
+    return frozen(points), triangles
+
+
+def _checked_indices(faces: ArrayLike, vertex_count: int, what: str) -> IntArray:
+    try:
+        raw = np.array(faces)
+    except (TypeError, ValueError, OverflowError):
+        raise SceneError(
+            f"{what} faces: expected rows of three indices, got {show(faces)}"
+        ) from None
+    if raw.ndim != 2 or raw.shape[1] != 3 or raw.dtype.kind not in "iu":
+        raise SceneError(
+            f"{what} faces: expected whole numbers of shape (t, 3), got {raw.dtype} of shape {raw.shape}"
+        )
+    if len(raw) < 4:
+        raise SceneError(f"{what}: {len(raw)} triangles, a closed surface needs at least 4")
+    bad = ((raw < 0) | (raw >= vertex_count)).any(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise SceneError(
+            f"{what}: face {row} is {show(raw[row].tolist())}, "
+            f"but vertices are numbered 0 to {vertex_count - 1}"
+        )
+    return raw.astype(np.int32)
+
+
+def _check_closed(points: Array, triangles: IntArray, what: str) -> None:
+    """Refuse degenerate and repeated triangles, open edges and triangles that disagree on the outside."""
+    corners = points[triangles]
+    coincide = (
+        (corners[:, 0] == corners[:, 1]).all(axis=1)
+        | (corners[:, 1] == corners[:, 2]).all(axis=1)
+        | (corners[:, 2] == corners[:, 0]).all(axis=1)
+    )
+    if coincide.any():
+        row = int(np.argmax(coincide))
+        raise SceneError(
+            f"{what}: face {row} ({show(triangles[row].tolist())}) is degenerate, two corners coincide; "
+            "remove such faces"
+        )
+    _, first, times = np.unique(
+        np.sort(triangles, axis=1), axis=0, return_index=True, return_counts=True
+    )
+    if (times > 1).any():
+        row = int(first[np.argmax(times > 1)])
+        raise SceneError(
+            f"{what}: face {row} ({show(triangles[row].tolist())}) occurs more than once; keep one copy"
+        )
+    tail = triangles.ravel().astype(np.int64)
+    head = np.roll(triangles, -1, axis=1).ravel().astype(np.int64)
+    low, high = np.minimum(tail, head), np.maximum(tail, head)
+    _, edge = np.unique(low * (len(points) + 1) + high, return_inverse=True)
+    uses = np.bincount(edge)
+    balance = np.bincount(edge, weights=np.where(tail < head, 1.0, -1.0))
+    if (uses % 2).any():
+        bad = uses % 2 == 1
+        at = int(np.argmax(bad[edge]))
+        raise SceneError(
+            f"{what}: open surface, {int(bad.sum())} edges such as {low[at]}-{high[at]} border an odd "
+            "number of faces; close the holes (merge duplicate vertices, cap openings)"
+        )
+    if balance.any():
+        bad = balance != 0.0
+        at = int(np.argmax(bad[edge]))
+        raise SceneError(
+            f"{what}: inconsistent orientation, faces at {int(bad.sum())} edges such as "
+            f"{low[at]}-{high[at]} disagree on which side is outside; "
+            "order all corners counter-clockwise seen from outside"
+        )
+
+
+def _check_volume(points: Array, triangles: IntArray, what: str) -> None:
+    """Refuse inverted and empty solids, as a whole and piece by piece of the surface."""
+    volume, low, high = _component_volumes(points, triangles)
+    total = float(volume.sum())
+    used = points[np.unique(triangles)]
+    extent = float((used.max(axis=0) - used.min(axis=0)).max())
+    # A solid of thickness FLAT and the same width is the thinnest accepted.
+    if abs(total) <= FLAT * FLAT * extent**3:
+        raise SceneError(f"{what}: encloses no volume ({total:.3g} m³); give a solid, not a sheet")
+    if total < 0.0:
+        raise SceneError(
+            f"{what}: inverted, faces point inwards (volume {total:.3g} m³); "
+            "reverse the corner order of every face, faces[:, ::-1]"
+        )
+    for i in np.flatnonzero(volume < 0.0):
+        # An inward surface is a cavity if it lies within an outward one.
+        around = (volume > 0.0) & (low <= low[i]).all(axis=1) & (high >= high[i]).all(axis=1)
+        if not around.any():
+            raise SceneError(
+                f"{what}: one of its {len(volume)} separate surfaces is inverted (volume {volume[i]:.3g} m³); "
+                "reverse the corner order of its faces"
+            )
+
+
+def _component_volumes(points: Array, triangles: IntArray) -> tuple[Array, Array, Array]:
+    """Signed volume [m³] and bounding box corners [m] of each connected surface."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(points)
+    tail, head = triangles.ravel(), np.roll(triangles, -1, axis=1).ravel()
+    graph = coo_array((np.ones(len(tail), dtype=np.int8), (tail, head)), shape=(n, n))
+    _, label = connected_components(graph, directed=False)
+    _, label = np.unique(label[triangles[:, 0]], return_inverse=True)
+    count = int(label.max()) + 1
+    low, high = np.full((count, 3), np.inf), np.full((count, 3), -np.inf)
+    corners = points[triangles]
+    np.minimum.at(low, label, corners.min(axis=1))
+    np.maximum.at(high, label, corners.max(axis=1))
+    # Measured from the middle of each surface, where the products lose the least.
+    p, q, r = (corners[:, i] - (0.5 * (low + high))[label] for i in range(3))
+    six = np.einsum("ij,ij->i", p, np.cross(q, r))
+    return np.bincount(label, weights=six) / 6.0, low, high
+
+
+def convex_pieces(vertices: Array, faces: IntArray, what: str) -> tuple[Polyhedron, ...]:
+    """Convex polyhedra that together fill the mesh; from the cache where it was split before."""
+    used = vertices[np.unique(faces)]
+    if is_convex(used, vertices, faces):
+        return (_piece(used, what),)
+    clouds = _split(vertices, faces, what)
+    pieces = []
+    for i, cloud in enumerate(clouds):
+        # A sliver left over by the split carries no volume worth touching.
+        with contextlib.suppress(SceneError):
+            pieces.append(_piece(cloud, f"{what} piece {i}"))
+    if not pieces:
+        raise SceneError(
+            f"{what}: the convex split found no solid piece; check the mesh for thin sheets"
+        )
+    return tuple(pieces)
+
+
+def is_convex(used: Array, vertices: Array, faces: IntArray) -> bool:
+    """Whether the mesh fills its convex hull."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    size = float((used.max(axis=0) - used.min(axis=0)).max())
+    try:
+        hull = ConvexHull((used - used.mean(axis=0)) / size)
+    except QhullError:
+        return True  # nearly flat: one piece, and its hull is checked with better scaling
+    volume = solid_moments(vertices, faces).volume
+    return bool(volume >= (1.0 - CONVEX_SHARE) * hull.volume * size**3)
+
+
+def _piece(cloud: Array, what: str) -> Polyhedron:
+    try:
+        return convex_polyhedron(cloud, what)
+    except SceneError:
+        if len(cloud) <= MAX_SIMPLE_POINTS:
+            raise
+        return convex_polyhedron(simplified_points(cloud), what)
+
+
+def _split(vertices: Array, faces: IntArray, what: str) -> list[Array]:
+    """Point clouds of the convex pieces of a concave mesh."""
+    from tangere._jit import cache_root
+
+    key = hashlib.sha256(CACHE_FORMAT)
+    key.update(f"{CONCAVITY} {SEED} {MAX_SIMPLE_POINTS} {vertices.shape} {faces.shape}".encode())
+    key.update(np.ascontiguousarray(vertices, dtype="<f8").tobytes())
+    key.update(np.ascontiguousarray(faces, dtype="<i4").tobytes())
+    path = cache_root() / "decompositions" / f"{key.hexdigest()[:32]}.npz"
+    clouds = _read_pieces(path)
+    if clouds is None:
+        clouds = _run_coacd(vertices, faces, what)
+        _write_pieces(path, clouds)
+    return clouds
+
+
+def _run_coacd(vertices: Array, faces: IntArray, what: str) -> list[Array]:
+    import coacd
+
+    coacd.set_log_level("error")
+    # CoACD works in its own normalised box: feed it the same numbers whatever the mesh's size.
+    centre = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
+    size = float((vertices.max(axis=0) - vertices.min(axis=0)).max())
+    try:
+        pieces: list[tuple[Any, Any]] = coacd.run_coacd(
+            coacd.Mesh((vertices - centre) / size, faces),
+            threshold=CONCAVITY,
+            max_ch_vertex=MAX_SIMPLE_POINTS,
+            decimate=True,
+            seed=SEED,
+        )
+    except Exception as error:  # the library raises whatever its C++ side throws
+        raise SceneError(
+            f"{what}: convex split failed ({show(str(error))}); check the mesh"
+        ) from None
+    return [np.asarray(points, dtype=np.float64) * size + centre for points, _ in pieces]
+
+
+def _read_pieces(path: Path) -> list[Array] | None:
+    """Pieces stored earlier; None where there are none or the file is damaged."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            points: NDArray[np.float64] = stored["points"]
+            ends: NDArray[np.int64] = stored["ends"]
+            digest = bytes(stored["digest"])
+    except Exception:  # damaged archives raise from many layers; any of them means: compute again
+        return None
+    if digest != _digest(points, ends):
+        return None
+    return np.split(points, ends[:-1])
+
+
+def _write_pieces(path: Path, clouds: list[Array]) -> None:
+    """Store pieces; readers see the whole file or none. A folder that cannot be written is no error."""
+    points = np.concatenate(clouds)
+    ends = np.cumsum([len(cloud) for cloud in clouds])
+    digest = np.frombuffer(_digest(points, ends), dtype=np.uint8)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez(file, points=points, ends=ends, digest=digest)
+            os.replace(name, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            raise
+
+
+def _digest(points: Array, ends: NDArray[np.int64]) -> bytes:
+    return hashlib.sha256(
+        np.ascontiguousarray(points, dtype="<f8").tobytes()
+        + np.ascontiguousarray(ends, dtype="<i8").tobytes()
+    ).digest()

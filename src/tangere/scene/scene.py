@@ -1,0 +1,436 @@
+"""A scene in words: materials, floors, bodies and springs, each checked as it is added.
+
+Nothing here computes motion; `scene/compile.py` turns a scene into the arrays that kernels run on. All
+records are frozen: the handle that `add_body` returns is the record itself.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tangere.errors import SceneError
+from tangere.geometry.checks import LARGEST, Record, frozen, number, positive, show, unit, vector
+from tangere.geometry.shapes import Shape
+
+if TYPE_CHECKING:
+    import os
+
+    from numpy.typing import ArrayLike
+
+    from tangere.maths.vec import Array
+
+EARTH_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²]
+DEFAULT_DENSITY = 1000.0  # of water [kg/m³]
+MAX_NAME = 100
+# Principal moments must satisfy A + B >= C; a flat plate meets it with equality, up to rounding.
+INERTIA_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Material:
+    """How a surface touches: friction, and contact springs and dampers where they are wanted by hand."""
+
+    static_friction: float = 0.6
+    """Largest tangential over normal force while sticking."""
+    kinetic_friction: float = 0.5
+    """Tangential over normal force while sliding; at most `static_friction`."""
+    stiffness: float | None = None
+    """Normal spring [N/m]; None derives it from the masses and the step."""
+    damping: float | None = None
+    """Normal damper [N s/m]; None derives it from the masses and the step."""
+    tangential_stiffness: float | None = None
+    """Friction spring [N/m]; None derives it."""
+    tangential_damping: float | None = None
+    """Friction damper [N s/m]; None derives it."""
+
+    def __post_init__(self) -> None:
+        """Check every number."""
+        for name in ("static_friction", "kinetic_friction"):
+            value = number(getattr(self, name), f"Material {name}", least=0.0)
+            object.__setattr__(self, name, value)
+        for name in ("stiffness", "damping", "tangential_stiffness", "tangential_damping"):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, number(given, f"Material {name}", least=0.0))
+        if self.kinetic_friction > self.static_friction:
+            raise SceneError(
+                f"Material kinetic_friction: {self.kinetic_friction:g} exceeds static_friction "
+                f"{self.static_friction:g}; give both, kinetic not above static"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Body(Record):
+    """A rigid body of a scene, as it starts."""
+
+    index: int
+    """Place in `Scene.bodies`."""
+    name: str
+    """Unique in the scene."""
+    shape: Shape
+    """Geometry in the shape frame."""
+    mass: float
+    """[kg]; of no effect for a fixed body."""
+    centre: Array
+    """Centre of mass in the shape frame, shape (3,) [m]."""
+    inertia: Array
+    """About the centre of mass, in the shape frame's axes, shape (3, 3) [kg m²]."""
+    position: Array
+    """Origin of the shape frame in the world, shape (3,) [m]."""
+    orientation: Array
+    """Shape frame to world, unit quaternion (w, x, y, z), shape (4,)."""
+    velocity: Array
+    """Of the centre of mass, world axes, shape (3,) [m/s]."""
+    angular_velocity: Array
+    """World axes, shape (3,) [rad/s]."""
+    material: Material
+    fixed: bool
+    """Moves with its given velocities whatever pushes it: infinite mass."""
+
+
+@dataclass(frozen=True, eq=False)
+class Floor(Record):
+    """An unbounded half-space: solid where normal·x < height."""
+
+    name: str
+    normal: Array
+    """Unit vector out of the ground, shape (3,)."""
+    height: float
+    """Of the surface along the normal [m]."""
+    material: Material
+
+
+@dataclass(frozen=True, eq=False)
+class Spring(Record):
+    """A spring and damper between a body and another body or a moving point of the world."""
+
+    name: str
+    body_a: int
+    """Index of the first body."""
+    body_b: int | None
+    """Index of the second body; None ties the spring to the world."""
+    anchor_a: Array
+    """In body a's shape frame, shape (3,) [m]."""
+    anchor_b: Array
+    """In body b's shape frame, or a world point, shape (3,) [m]."""
+    stiffness: float
+    """[N/m]"""
+    damping: float
+    """[N s/m]"""
+    rest_length: float
+    """[m]; 0 makes a spring that pulls the anchors together in all three directions."""
+    velocity: Array
+    """Of the world end, shape (3,) [m/s]; zero between two bodies."""
+
+
+class Scene:
+    """What is to be simulated."""
+
+    def __init__(self, gravity: ArrayLike = EARTH_GRAVITY) -> None:
+        """An empty scene.
+
+        Args:
+            gravity: Acceleration of free fall, world axes [m/s²].
+        """
+        self.gravity: Array = vector(gravity, "Scene gravity")
+        self.bodies: list[Body] = []
+        self.floors: list[Floor] = []
+        self.springs: list[Spring] = []
+        self.materials: dict[str, Material] = {}
+
+    def add_material(self, name: str, material: Material) -> Material:
+        """The material, from now on also known by `name` in this scene and in its file."""
+        self._check_text(name, "material")
+        if name in self.materials:
+            raise SceneError(f"material {show(name)}: the name is taken; choose another")
+        self.materials[name] = _material(material, f"material {show(name)}")
+        return material
+
+    def add_floor(
+        self,
+        *,
+        height: float = 0.0,
+        normal: ArrayLike = (0.0, 0.0, 1.0),
+        material: Material | str | None = None,
+        name: str | None = None,
+    ) -> Floor:
+        """A new unbounded floor.
+
+        Args:
+            height: Of the surface along the normal, from the world origin [m].
+            normal: Out of the ground, scaled to unit length.
+            material: Or the name of a material of this scene.
+            name: "floor" and the like if not given.
+        """
+        name = self._new_name(name, "floor")
+        what = f"floor {show(name)}"
+        floor = Floor(
+            name=name,
+            normal=unit(normal, f"{what} normal", 3),
+            height=number(height, f"{what} height"),
+            material=self._known_material(material, what),
+        )
+        self.floors.append(floor)
+        return floor
+
+    def add_body(
+        self,
+        shape: Shape,
+        *,
+        mass: float | None = None,
+        density: float | None = None,
+        inertia: ArrayLike | None = None,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        orientation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        velocity: ArrayLike = (0.0, 0.0, 0.0),
+        angular_velocity: ArrayLike = (0.0, 0.0, 0.0),
+        material: Material | str | None = None,
+        name: str | None = None,
+        fixed: bool = False,
+    ) -> Body:
+        """A new rigid body.
+
+        Args:
+            shape: Its geometry.
+            mass: [kg]; or give `density`, not both.
+            density: [kg/m³], 1000 if neither is given.
+            inertia: About the centre of mass in the shape frame's axes: three principal moments or a
+                symmetric 3x3 matrix [kg m²]. From shape and mass if not given.
+            position: Of the shape frame's origin [m].
+            orientation: Of the shape frame, quaternion (w, x, y, z), scaled to unit length.
+            velocity: Of the centre of mass, world axes [m/s].
+            angular_velocity: World axes [rad/s].
+            material: Or the name of a material of this scene.
+            name: From the shape's kind if not given.
+            fixed: Whether it keeps its velocities whatever pushes it.
+        """
+        if not isinstance(shape, Shape):
+            raise SceneError(f"body: expected a shape such as Box((1, 1, 1)), got {show(shape)}")
+        name = self._new_name(name, type(shape).__name__.lower())
+        what = f"body {show(name)}"
+        if not isinstance(fixed, bool | np.bool_):
+            raise SceneError(f"{what} fixed: expected true or false, got {show(fixed)}")
+        moments = shape.moments()
+        mass = _mass(mass, density, moments.volume, what)
+        if inertia is None:
+            tensor = frozen(moments.inertia * (mass / moments.volume))
+        else:
+            tensor = _inertia(inertia, f"{what} inertia")
+        body = Body(
+            index=len(self.bodies),
+            name=name,
+            shape=shape,
+            mass=mass,
+            centre=moments.centre,
+            inertia=tensor,
+            position=vector(position, f"{what} position"),
+            orientation=unit(orientation, f"{what} orientation (w, x, y, z)", 4),
+            velocity=vector(velocity, f"{what} velocity"),
+            angular_velocity=vector(angular_velocity, f"{what} angular_velocity"),
+            material=self._known_material(material, what),
+            fixed=bool(fixed),
+        )
+        self.bodies.append(body)
+        return body
+
+    def add_spring(
+        self,
+        body_a: Body | str | int,
+        body_b: Body | str | int | None = None,
+        *,
+        anchor_a: ArrayLike = (0.0, 0.0, 0.0),
+        anchor_b: ArrayLike = (0.0, 0.0, 0.0),
+        stiffness: float,
+        damping: float = 0.0,
+        rest_length: float = 0.0,
+        velocity: ArrayLike = (0.0, 0.0, 0.0),
+        name: str | None = None,
+    ) -> Spring:
+        """A new spring and damper between two bodies, or a body and a point of the world.
+
+        Args:
+            body_a: Body, its name or its index.
+            body_b: The same; None for the world.
+            anchor_a: In body a's shape frame [m].
+            anchor_b: In body b's shape frame, or in the world [m].
+            stiffness: [N/m].
+            damping: [N s/m].
+            rest_length: [m]; 0 pulls the anchors together in all three directions.
+            velocity: Of the world end [m/s]; only without `body_b`.
+            name: "spring" and the like if not given.
+        """
+        name = self._new_name(name, "spring")
+        what = f"spring {show(name)}"
+        a = self._body_index(body_a, f"{what} body_a")
+        b = None if body_b is None else self._body_index(body_b, f"{what} body_b")
+        if a == b:
+            raise SceneError(
+                f"{what}: both ends on body {show(self.bodies[a].name)}; choose two bodies"
+            )
+        end_velocity = vector(velocity, f"{what} velocity")
+        if b is not None and end_velocity.any():
+            raise SceneError(
+                f"{what} velocity: got {show(velocity)}, but only an end in the world can be moved; "
+                "leave out body_b or velocity"
+            )
+        spring = Spring(
+            name=name,
+            body_a=a,
+            body_b=b,
+            anchor_a=vector(anchor_a, f"{what} anchor_a"),
+            anchor_b=vector(anchor_b, f"{what} anchor_b"),
+            stiffness=number(stiffness, f"{what} stiffness", least=0.0),
+            damping=number(damping, f"{what} damping", least=0.0),
+            rest_length=number(rest_length, f"{what} rest_length", least=0.0),
+            velocity=end_velocity,
+        )
+        self.springs.append(spring)
+        return spring
+
+    def __getitem__(self, name: str) -> Body | Floor | Spring:
+        """The body, floor or spring of that name."""
+        for item in (*self.bodies, *self.floors, *self.springs):
+            if item.name == name:
+                return item
+        raise SceneError(f"unknown name {show(name)}{_hint(name, self._names())}")
+
+    def __contains__(self, name: object) -> bool:
+        """Whether something in the scene has that name."""
+        return name in self._names()
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both describe the same things, number for number."""
+        if not isinstance(other, Scene):
+            return NotImplemented
+        return (
+            bool(np.array_equal(self.gravity, other.gravity))
+            and self.bodies == other.bodies
+            and self.floors == other.floors
+            and self.springs == other.springs
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # scenes change
+
+    def __repr__(self) -> str:
+        """One line with the counts."""
+        return f"Scene({len(self.bodies)} bodies, {len(self.floors)} floors, {len(self.springs)} springs)"
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Scene:
+        """The scene of a TOML file."""
+        from tangere.scene.files import load_scene
+
+        return load_scene(path)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the scene to a TOML file that `load` reads back number for number."""
+        from tangere.scene.files import save_scene
+
+        save_scene(self, path)
+
+    def _names(self) -> list[str]:
+        return [item.name for item in (*self.bodies, *self.floors, *self.springs)]
+
+    def _new_name(self, name: str | None, kind: str) -> str:
+        names = self._names()
+        if name is None:
+            if kind not in names:
+                return kind
+            count = 2
+            while f"{kind}-{count}" in names:
+                count += 1
+            return f"{kind}-{count}"
+        self._check_text(name, kind)
+        if name in names:
+            raise SceneError(f"{kind} {show(name)}: the name is taken; choose another")
+        return name
+
+    @staticmethod
+    def _check_text(name: object, kind: str) -> None:
+        if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= MAX_NAME:
+            raise SceneError(
+                f"{kind} name: expected 1 to {MAX_NAME} printable characters, got {show(name)}"
+            )
+
+    def _known_material(self, material: Material | str | None, what: str) -> Material:
+        if isinstance(material, str):
+            if material not in self.materials:
+                raise SceneError(
+                    f"{what} material: unknown name {show(material)}{_hint(material, list(self.materials))}"
+                )
+            return self.materials[material]
+        return Material() if material is None else _material(material, f"{what} material")
+
+    def _body_index(self, body: Any, what: str) -> int:
+        if isinstance(body, str):
+            for known in self.bodies:
+                if known.name == body:
+                    return known.index
+            hint = _hint(body, [known.name for known in self.bodies])
+            raise SceneError(f"{what}: unknown body {show(body)}{hint}")
+        if isinstance(body, Body):
+            if body.index < len(self.bodies) and self.bodies[body.index] is body:
+                return body.index
+            raise SceneError(
+                f"{what}: body {show(body.name)} belongs to another scene; add it here"
+            )
+        if isinstance(body, int | np.integer) and not isinstance(body, bool):
+            if 0 <= body < len(self.bodies):
+                return int(body)
+            raise SceneError(f"{what}: no body {body}, the scene has {len(self.bodies)}")
+        raise SceneError(f"{what}: expected a body or its name, got {show(body)}")
+
+
+def _material(material: object, what: str) -> Material:
+    if not isinstance(material, Material):
+        raise SceneError(f"{what}: expected a Material or its name, got {show(material)}")
+    return material
+
+
+def _mass(mass: object, density: object, volume: float, what: str) -> float:
+    if mass is not None and density is not None:
+        raise SceneError(f"{what}: both mass and density given; keep one")
+    if mass is not None:
+        return positive(mass, f"{what} mass")
+    rho = DEFAULT_DENSITY if density is None else positive(density, f"{what} density")
+    return positive(rho * volume, f"{what} mass (density {rho:g} times volume {volume:.3g} m³)")
+
+
+def _inertia(value: ArrayLike, what: str) -> Array:
+    """A symmetric, positive definite tensor that some distribution of mass can have."""
+    if isinstance(value, list | tuple | np.ndarray) and len(value) == 3:
+        if all(np.ndim(row) == 0 for row in value):
+            tensor = np.diag(vector(value, what))
+        else:
+            tensor = np.array([vector(row, what) for row in value])
+    else:
+        raise SceneError(f"{what}: expected 3 moments or a 3x3 matrix, got {show(value)}")
+    largest = float(np.abs(tensor).max())
+    if np.abs(tensor - tensor.T).max() > INERTIA_ROUNDING * largest:
+        raise SceneError(f"{what}: not symmetric, got {show(value)}; give I with I[i][j] = I[j][i]")
+    tensor = 0.5 * (tensor + tensor.T)
+    a, b, c = (float(x) for x in np.linalg.eigvalsh(tensor))
+    if a <= INERTIA_ROUNDING * largest or largest > LARGEST:
+        raise SceneError(
+            f"{what}: principal moments {a:.3g}, {b:.3g}, {c:.3g} must all be positive, got {show(value)}"
+        )
+    if a + b < c * (1.0 - INERTIA_ROUNDING):
+        raise SceneError(
+            f"{what}: no body has principal moments {a:.3g}, {b:.3g}, {c:.3g}; "
+            "the two smaller must add up to at least the largest"
+        )
+    return frozen(tensor)
+
+
+def _hint(name: object, known: list[str]) -> str:
+    """'; did you mean ...' or a list of what there is."""
+    close = difflib.get_close_matches(str(name), known, n=1)
+    if close:
+        return f"; did you mean {show(close[0])}?"
+    if not known:
+        return "; there are none yet"
+    return "; known: " + ", ".join(show(n) for n in known[:8]) + (", ..." if len(known) > 8 else "")
