@@ -42,6 +42,7 @@ class Hulls(NamedTuple):
     | loops      | vertices of each face within its hull, counter-clockwise outside | (l,)    |
     | box        | centre and half extents of the bounding box [m]                  | (h, 6)  |
     | size       | smallest extent of the bounding box [m]                          | (h,)    |
+    | face_area  | area of the largest face [m²]                                    | (h,)    |
     """
 
     vert_start: IntArray
@@ -52,6 +53,7 @@ class Hulls(NamedTuple):
     loops: IntArray
     box: Array
     size: Array
+    face_area: Array
 
 
 class Model(NamedTuple):
@@ -140,7 +142,8 @@ PI_PHASE = 4  # what is known: see PHASE_…
 PI_MODE = 5  # friction: STICK or SLIP
 PI_MISSED = 6  # steps since the contact last pressed
 PI_SIMPLEX = 7  # 9 entries: count and vertex pairs of the last simplex
-NI = 16
+PI_FIRST, PI_LAST = 16, 17  # polygons of this step in the soup
+NI = 18
 
 PHASE_NEW, PHASE_APART, PHASE_TOUCH = 0, 1, 2
 STICK, SLIP = 0, 1
@@ -159,7 +162,8 @@ PF_VOLUME = 21  # overlap volume [m³]
 PF_DEPTH = 22  # overlap along the normal [m]
 PF_MOMENTS = 23  # 3: second area moments xx, xy, yy about the centre in basis(normal) [m⁴]
 PF_LAW = 26  # 5: k, b, k_t, b_t and S_A used by the last step
-NF = 32
+PF_SUMS = 32  # 13: integrals over the patch of this step, see contact.volume.patch
+NF = 48
 
 
 class World(NamedTuple):
@@ -237,6 +241,7 @@ def hull_pointers(h: Hulls) -> Hulls:
         ptr(h.loops),
         ptr(h.box),
         ptr(h.size),
+        ptr(h.face_area),
     )
 
 

@@ -41,13 +41,12 @@ class View(NamedTuple):
 
 
 @kernel
-def clip_volume(a: View, b: View, eps: float, soup: Soup, capacity: int) -> int:
-    """Write the polygons of A ∩ B into the soup; returns their number, or −1 when it is full.
+def clip_volume(a: View, b: View, eps: float, soup: Soup, first: int, capacity: int) -> int:
+    """Append the polygons of A ∩ B to the `first` in the soup; returns the count, −1 when it is full.
 
-    eps: distance below which a vertex lies on a plane [m].
+    eps: distance below which a vertex lies on a plane [m]. soup.start[first] must be set.
     """
-    soup.start[0] = 0
-    count = _clip_faces(a, b, eps, False, 0, soup, 0, capacity)
+    count = _clip_faces(a, b, eps, False, 0, soup, first, capacity)
     if count < 0:
         return count
     return _clip_faces(b, a, eps, True, a.face_count, soup, count, capacity)
