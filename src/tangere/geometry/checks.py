@@ -1,7 +1,7 @@
 """Input checks shared by shapes and scenes: each returns the clean value or raises one clear line.
 
-Every message has the form "<what>: <fault>, got <value>; <remedy>", so that callers can put a file or
-body name in front of it.
+Every message has the form "<what>: <fault>, got <value>; <remedy>", so that callers can put a file
+or body name in front of it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 LARGEST = 1e15
 # Smallest positive size, mass or volume-like number: below it products underflow to zero.
 SMALLEST = 1e-15
-# A direction or quaternion this close to unit length is left alone, so that what was normalised once
-# is reproduced bit for bit when a file is read again. Normalising leaves at most 2 ulp.
+# A direction or quaternion this close to unit length is left alone, so that what was normalised
+# once is reproduced bit for bit when a file is read again. Normalising leaves at most 2 ulp.
 UNIT_ROUNDING = 4.0 * np.finfo(np.float64).eps
 
 SHOWN_CHARACTERS = 60
@@ -63,7 +63,8 @@ def number(value: object, what: str, *, least: float = -LARGEST, most: float = L
         if x < 0.0 and least == 0.0:
             raise SceneError(f"{what}: must not be negative, got {show(value)}; give zero or more")
         raise SceneError(
-            f"{what}: out of range, got {show(value)}; give a value from {least:g} to {most:g} (SI units)"
+            f"{what}: out of range, got {show(value)}; "
+            f"give a value from {least:g} to {most:g} (SI units)"
         )
     return x
 

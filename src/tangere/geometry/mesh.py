@@ -1,8 +1,8 @@
 """Closed triangle meshes: what makes one a solid, and its split into convex pieces.
 
-The split is CoACD's (Wei et al., Approximate convex decomposition for 3D meshes with collision-aware
-concavity and tree search, SIGGRAPH 2022). It takes seconds, so its result is kept on disk under a hash of
-the mesh and the settings.
+The split is CoACD's (Wei et al., Approximate convex decomposition for 3D meshes with
+collision-aware concavity and tree search, SIGGRAPH 2022). It takes seconds, so its result is kept
+on disk under a hash of the mesh and the settings.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import os
 import tempfile
+from collections.abc import Sized
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 
 # Most triangles of one mesh: checking that many takes about a second, splitting them minutes.
 MAX_TRIANGLES = 1_000_000
-# A mesh whose hull is larger by no more than this share of volume is taken as convex. Meshes stored in
-# single precision miss coplanarity by 1e-7; any real concavity is far above.
+# A mesh whose hull is larger by no more than this share of volume is taken as convex. Meshes stored
+# in single precision miss coplanarity by 1e-7; any real concavity is far above.
 CONVEX_SHARE = 1e-6
 # CoACD settings; all enter the cache key. Concavity allowed per piece, relative to the mesh's size.
 CONCAVITY = 0.05
@@ -51,10 +52,11 @@ def checked_mesh(vertices: ArrayLike, faces: ArrayLike, what: str) -> tuple[Arra
     Raises:
         SceneError: Anything that keeps the surface from being the boundary of a solid.
     """
-    count = len(faces) if hasattr(faces, "__len__") else 0
+    count = len(faces) if isinstance(faces, Sized) else 0
     if count > MAX_TRIANGLES:
         raise SceneError(
-            f"{what}: {count} triangles, at most {MAX_TRIANGLES} are accepted; reduce the mesh first"
+            f"{what}: {count} triangles, at most {MAX_TRIANGLES} are accepted; "
+            "reduce the mesh first"
         )
     points = checked_points(vertices, f"{what} vertices")
     triangles = _checked_indices(faces, len(points), what)
@@ -73,7 +75,8 @@ def _checked_indices(faces: ArrayLike, vertex_count: int, what: str) -> IntArray
         ) from None
     if raw.ndim != 2 or raw.shape[1] != 3 or raw.dtype.kind not in "iu":
         raise SceneError(
-            f"{what} faces: expected whole numbers of shape (t, 3), got {raw.dtype} of shape {raw.shape}"
+            f"{what} faces: expected whole numbers of shape (t, 3), "
+            f"got {raw.dtype} of shape {raw.shape}"
         )
     if len(raw) < 4:
         raise SceneError(f"{what}: {len(raw)} triangles, a closed surface needs at least 4")
@@ -88,7 +91,7 @@ def _checked_indices(faces: ArrayLike, vertex_count: int, what: str) -> IntArray
 
 
 def _check_closed(points: Array, triangles: IntArray, what: str) -> None:
-    """Refuse degenerate and repeated triangles, open edges and triangles that disagree on the outside."""
+    """Refuse degenerate and repeated triangles, open edges and disagreement on the outside."""
     corners = points[triangles]
     coincide = (
         (corners[:, 0] == corners[:, 1]).all(axis=1)
@@ -98,8 +101,8 @@ def _check_closed(points: Array, triangles: IntArray, what: str) -> None:
     if coincide.any():
         row = int(np.argmax(coincide))
         raise SceneError(
-            f"{what}: face {row} ({show(triangles[row].tolist())}) is degenerate, two corners coincide; "
-            "remove such faces"
+            f"{what}: face {row} ({show(triangles[row].tolist())}) is degenerate, "
+            "two corners coincide; remove such faces"
         )
     _, first, times = np.unique(
         np.sort(triangles, axis=1), axis=0, return_index=True, return_counts=True
@@ -107,7 +110,8 @@ def _check_closed(points: Array, triangles: IntArray, what: str) -> None:
     if (times > 1).any():
         row = int(first[np.argmax(times > 1)])
         raise SceneError(
-            f"{what}: face {row} ({show(triangles[row].tolist())}) occurs more than once; keep one copy"
+            f"{what}: face {row} ({show(triangles[row].tolist())}) occurs more than once; "
+            "keep one copy"
         )
     tail = triangles.ravel().astype(np.int64)
     head = np.roll(triangles, -1, axis=1).ravel().astype(np.int64)
@@ -119,8 +123,8 @@ def _check_closed(points: Array, triangles: IntArray, what: str) -> None:
         bad = uses % 2 == 1
         at = int(np.argmax(bad[edge]))
         raise SceneError(
-            f"{what}: open surface, {int(bad.sum())} edges such as {low[at]}-{high[at]} border an odd "
-            "number of faces; close the holes (merge duplicate vertices, cap openings)"
+            f"{what}: open surface, {int(bad.sum())} edges such as {low[at]}-{high[at]} border "
+            "an odd number of faces; close the holes (merge duplicate vertices, cap openings)"
         )
     if balance.any():
         bad = balance != 0.0
@@ -151,8 +155,8 @@ def _check_volume(points: Array, triangles: IntArray, what: str) -> None:
         around = (volume > 0.0) & (low <= low[i]).all(axis=1) & (high >= high[i]).all(axis=1)
         if not around.any():
             raise SceneError(
-                f"{what}: one of its {len(volume)} separate surfaces is inverted (volume {volume[i]:.3g} m³); "
-                "reverse the corner order of its faces"
+                f"{what}: one of its {len(volume)} separate surfaces is inverted "
+                f"(volume {volume[i]:.3g} m³); reverse the corner order of its faces"
             )
 
 
@@ -270,7 +274,7 @@ def _read_pieces(path: Path) -> list[Array] | None:
 
 
 def _write_pieces(path: Path, clouds: list[Array]) -> None:
-    """Store pieces; readers see the whole file or none. A folder that cannot be written is no error."""
+    """Store pieces: readers see the whole file or none. A read-only folder is no error."""
     points = np.concatenate(clouds)
     ends = np.cumsum([len(cloud) for cloud in clouds])
     digest = np.frombuffer(_digest(points, ends), dtype=np.uint8)

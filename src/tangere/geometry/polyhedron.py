@@ -1,13 +1,14 @@
 """Convex polyhedra with polygon faces, and the volume integrals of closed surfaces.
 
-A hull is found by Qhull on points that were moved, turned and stretched so that their cloud fills the unit
-cube: convexity and coplanarity survive any affine map, and one tolerance then serves plates and needles
-alike. Triangles of one flat face are merged, so that a box has 6 faces and not 12; vertices that meet fewer
-than three faces are dropped.
+A hull is found by Qhull on points that were moved, turned and stretched so that their cloud fills
+the unit cube: convexity and coplanarity survive any affine map, and one tolerance then serves
+plates and needles alike. Triangles of one flat face are merged, so that a box has 6 faces and not
+12; vertices that meet fewer than three faces are dropped.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,12 +29,12 @@ MAX_SIMPLE_POINTS = MAX_FACES // 2
 MAX_POINTS = 1_000_000
 # More hull triangles than this cannot merge into MAX_FACES of any sensible shape; skip the attempt.
 MAX_HULL_TRIANGLES = 20_000
-# Thickness over length below which a cloud counts as flat: coordinates carry 1e-16 of the length, which
-# must stay well below MERGE after the thin direction has been stretched to one.
+# Thickness over length below which a cloud counts as flat: coordinates carry 1e-16 of the length,
+# which must stay well below MERGE after the thin direction has been stretched to one.
 FLAT = 1e-7
-# Distance from a face's plane, in units of the stretched cloud, within which triangles join the face.
-# Above the rounding of single-precision files, far below any feature of a modelled part. The later
-# entries serve hulls where generous merging would not leave a proper polyhedron.
+# Distance from a face's plane, in units of the stretched cloud, within which triangles join the
+# face. Above the rounding of single-precision files, far below any feature of a modelled part. The
+# later entries serve hulls where generous merging would not leave a proper polyhedron.
 MERGE = (1e-7, 1e-10, 0.0)
 # Points closer than this, in the same units, are one point.
 COINCIDENT = 1e-9
@@ -90,7 +91,8 @@ def convex_polyhedron(points: ArrayLike, what: str = "convex hull") -> Polyhedro
         what: How error messages call the cloud.
 
     Raises:
-        SceneError: Wrong shape, NaN, too few or too many points, no volume, or more than `MAX_FACES` faces.
+        SceneError: Wrong shape, NaN, too few or too many points, no volume, or more than
+            `MAX_FACES` faces.
     """
     cloud = checked_points(points, what)
     stretched = _stretched(cloud, what)
@@ -126,7 +128,8 @@ def simplified_points(points: ArrayLike, count: int = MAX_SIMPLE_POINTS) -> Arra
     ring = np.sqrt(1.0 - z * z)
     directions = np.column_stack((ring * np.cos(angle), ring * np.sin(angle), z))
     outermost = np.array([np.argmax(stretched @ direction) for direction in directions])
-    return cloud[np.unique(outermost)]
+    chosen: Array = cloud[np.unique(outermost)]
+    return chosen
 
 
 def solid_moments(vertices: Array, triangles: NDArray[np.integer[Any]]) -> Moments:
@@ -152,7 +155,7 @@ def solid_moments(vertices: Array, triangles: NDArray[np.integer[Any]]) -> Momen
 
 def checked_points(points: ArrayLike, what: str) -> Array:
     """`points` as a fresh float array of shape (n, 3), all finite and of sensible size."""
-    count = len(points) if hasattr(points, "__len__") else 0
+    count = len(points) if isinstance(points, Sized) else 0
     if count > MAX_POINTS:
         raise SceneError(
             f"{what}: {count} points, at most {MAX_POINTS} are accepted; thin the cloud out first"
@@ -175,13 +178,13 @@ def checked_points(points: ArrayLike, what: str) -> Array:
 
 def _too_many_faces(what: str, count: int) -> str:
     return (
-        f"{what}: {count} faces, at most {MAX_FACES} are accepted; give at most {MAX_SIMPLE_POINTS} points "
-        "(tangere.geometry.polyhedron.simplified_points picks them) or pass it as a Mesh"
+        f"{what}: {count} faces, at most {MAX_FACES} are accepted; give at most "
+        f"{MAX_SIMPLE_POINTS} points (tangere.geometry.polyhedron.simplified_points picks them)"
     )
 
 
 def _stretched(cloud: Array, what: str) -> Array:
-    """The cloud in its principal axes, each stretched to [-1/2, 1/2]; refuses clouds without volume."""
+    """The cloud in its principal axes, each stretched to [-1/2, 1/2]; refuses flat clouds."""
     if len(cloud) < 4:
         raise SceneError(f"{what}: {len(cloud)} points, a solid needs at least 4")
     low, high = cloud.min(axis=0), cloud.max(axis=0)
@@ -205,7 +208,7 @@ def _stretched(cloud: Array, what: str) -> Array:
 
 
 def _distinct(stretched: Array) -> NDArray[np.intp]:
-    """Indices of points left when those closer than `COINCIDENT` are taken as one, in given order."""
+    """Indices, in order, of the points left when those within `COINCIDENT` are taken as one."""
     from scipy.spatial import cKDTree
 
     _, first = np.unique(np.round(stretched / COINCIDENT), axis=0, return_index=True)
@@ -232,8 +235,8 @@ def _hull_triangles(stretched: Array, what: str) -> tuple[NDArray[np.intp], NDAr
     neighbours = hull.neighbors.astype(np.intp)
     if len(triangles) > MAX_HULL_TRIANGLES:
         return triangles, neighbours  # the caller refuses these: do not walk them
-    # Qhull leaves the sense of rotation open. Signs from cross products fail for slivers, so orient the
-    # largest triangle by its normal and walk from neighbour to neighbour.
+    # Qhull leaves the sense of rotation open. Signs from cross products fail for slivers, so orient
+    # the largest triangle by its normal and walk from neighbour to neighbour.
     p, q, r = (stretched[triangles[:, i]] for i in range(3))
     normal = np.cross(q - p, r - p)
     start = int(np.argmax(np.einsum("ij,ij->i", normal, normal)))
@@ -266,7 +269,7 @@ def _flip(triangles: NDArray[np.intp], neighbours: NDArray[np.intp], t: int) -> 
 def _merged_loops(
     points: Array, triangles: NDArray[np.intp], neighbours: NDArray[np.intp], tolerance: float
 ) -> list[list[int]] | None:
-    """Corner loops of the faces after merging, or None where merging leaves no proper polyhedron."""
+    """Corner loops of the merged faces, or None where merging leaves no proper polyhedron."""
     label = _face_labels(points, triangles, neighbours, tolerance)
     following: list[dict[int, int]] = [{} for _ in range(int(label.max()) + 1)]
     faces_at: dict[int, set[int]] = {}
@@ -330,7 +333,7 @@ def _face_labels(
 
 
 def _is_proper(points: Array, loops: list[list[int]], tolerance: float) -> bool:
-    """Whether the loops close up to one convex polyhedron: Euler's formula, paired edges, planes."""
+    """Whether the loops make one convex polyhedron: Euler's formula, paired edges, planes."""
     if any(len(loop) < 3 for loop in loops):
         return False
     edges = {(a, b) for loop in loops for a, b in zip(loop, loop[1:] + loop[:1], strict=True)}
@@ -356,7 +359,7 @@ def _is_proper(points: Array, loops: list[list[int]], tolerance: float) -> bool:
 
 
 def area_vector(loop: Array) -> Array:
-    """Vector area of a polygon [m²]: its direction is the outward normal of a counter-clockwise loop."""
+    """Vector area of a polygon [m²], along the outward normal of a counter-clockwise loop."""
     local = loop - loop[0]
     area: Array = 0.5 * np.cross(local[1:-1], local[2:]).sum(axis=0)
     return area

@@ -1,9 +1,9 @@
 """Shapes a body can have: frozen, checked when made, described in their own frame [m].
 
-Every shape offers three things: `parts()`, the convex polyhedra that contact works on; `moments()`, the volume
-integrals of the ideal solid; and `surface()`, triangles to draw. Curved shapes touch as polyhedra whose
-vertices lie on the ideal surface, so they are slightly smaller than the ideal; their mass properties
-are those of the ideal solid.
+Every shape offers three things: `parts()`, the convex polyhedra that contact works on; `moments()`,
+the volume integrals of the ideal solid; and `surface()`, triangles to draw. Curved shapes touch as
+polyhedra whose vertices lie on the ideal surface, so they are slightly smaller than the ideal;
+their mass properties are those of the ideal solid.
 """
 
 from __future__ import annotations
@@ -231,14 +231,15 @@ class Capsule(Shape):
             latitude = 0.5 * pi * row / rows
             ring = _ring(self.facets, self.radius * np.cos(latitude))
             z = half + self.radius * np.sin(latitude)
-            points += [ring - (0.0, 0.0, z), ring + (0.0, 0.0, z)]
+            shift = np.array([0.0, 0.0, z])
+            points += [ring - shift, ring + shift]
         return (convex_polyhedron(np.concatenate(points), "Capsule"),)
 
     @cached_property
     def _moments(self) -> Moments:
         r, h = self.radius, self.length
         tube, ball = pi * r * r * h, 4 / 3 * pi * r**3
-        # Half a ball has its centre 3/8 r from its flat side; Steiner's theorem moves it to the end.
+        # Half a ball has its centre 3/8 r off its flat side; Steiner's theorem moves it to the end.
         across = tube * (3 * r * r + h * h) / 12 + ball * (0.4 * r * r + h * h / 4 + 3 / 8 * h * r)
         along = tube * 0.5 * r * r + ball * 0.4 * r * r
         volume = tube + ball
@@ -270,8 +271,9 @@ class Convex(Shape):
 class Mesh(Shape):
     """A solid bounded by a closed surface of outward triangles, convex or not.
 
-    A concave mesh is split into convex pieces, which are kept on disk under a hash of the mesh. A convex
-    mesh is one piece. Pieces with more than 256 faces are simplified; mass properties stay exact.
+    A concave mesh is split into convex pieces, which are kept on disk under a hash of the mesh. A
+    convex mesh is one piece. Pieces with more than 256 faces are simplified; mass properties stay
+    exact.
     """
 
     vertices: Array
@@ -321,8 +323,8 @@ class Compound(Shape):
             raise SceneError(f"Compound shapes: expected a list of shapes, got {show(shapes)}")
         if not isinstance(poses, list | tuple) or len(poses) != len(shapes):
             raise SceneError(
-                f"Compound poses: expected one (position, orientation) for each of {len(shapes)} shapes, "
-                f"got {show(poses)}"
+                f"Compound poses: expected one (position, orientation) for each of {len(shapes)} "
+                f"shapes, got {show(poses)}"
             )
         for i, shape in enumerate(shapes):
             if not isinstance(shape, Shape):

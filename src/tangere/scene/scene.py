@@ -1,7 +1,7 @@
 """A scene in words: materials, floors, bodies and springs, each checked as it is added.
 
-Nothing here computes motion; `scene/compile.py` turns a scene into the arrays that kernels run on. All
-records are frozen: the handle that `add_body` returns is the record itself.
+Nothing here computes motion; `scene/compile.py` turns a scene into the arrays that kernels run on.
+All records are frozen: the handle that `add_body` returns is the record itself.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ INERTIA_ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Material:
-    """How a surface touches: friction, and contact springs and dampers where they are wanted by hand."""
+    """How a surface touches: friction, and contact springs and dampers where set by hand."""
 
     static_friction: float = 0.6
     """Largest tangential over normal force while sticking."""
@@ -198,8 +198,8 @@ class Scene:
             shape: Its geometry.
             mass: [kg]; or give `density`, not both.
             density: [kg/m³], 1000 if neither is given.
-            inertia: About the centre of mass in the shape frame's axes: three principal moments or a
-                symmetric 3x3 matrix [kg m²]. From shape and mass if not given.
+            inertia: About the centre of mass in the shape frame's axes: three principal moments or
+                a symmetric 3x3 matrix [kg m²]. From shape and mass if not given.
             position: Of the shape frame's origin [m].
             orientation: Of the shape frame, quaternion (w, x, y, z), scaled to unit length.
             velocity: Of the centre of mass, world axes [m/s].
@@ -274,8 +274,8 @@ class Scene:
         end_velocity = vector(velocity, f"{what} velocity")
         if b is not None and end_velocity.any():
             raise SceneError(
-                f"{what} velocity: got {show(velocity)}, but only an end in the world can be moved; "
-                "leave out body_b or velocity"
+                f"{what} velocity: got {show(velocity)}, but only an end in the world can be "
+                "moved; leave out body_b or velocity"
             )
         spring = Spring(
             name=name,
@@ -293,7 +293,7 @@ class Scene:
 
     def __getitem__(self, name: str) -> Body | Floor | Spring:
         """The body, floor or spring of that name."""
-        for item in (*self.bodies, *self.floors, *self.springs):
+        for item in self._items():
             if item.name == name:
                 return item
         raise SceneError(f"unknown name {show(name)}{_hint(name, self._names())}")
@@ -317,7 +317,8 @@ class Scene:
 
     def __repr__(self) -> str:
         """One line with the counts."""
-        return f"Scene({len(self.bodies)} bodies, {len(self.floors)} floors, {len(self.springs)} springs)"
+        counts = (f"{len(getattr(self, kind))} {kind}" for kind in ("bodies", "floors", "springs"))
+        return f"Scene({', '.join(counts)})"
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Scene:
@@ -332,8 +333,11 @@ class Scene:
 
         save_scene(self, path)
 
+    def _items(self) -> list[Body | Floor | Spring]:
+        return [*self.bodies, *self.floors, *self.springs]
+
     def _names(self) -> list[str]:
-        return [item.name for item in (*self.bodies, *self.floors, *self.springs)]
+        return [item.name for item in self._items()]
 
     def _new_name(self, name: str | None, kind: str) -> str:
         names = self._names()
@@ -359,9 +363,8 @@ class Scene:
     def _known_material(self, material: Material | str | None, what: str) -> Material:
         if isinstance(material, str):
             if material not in self.materials:
-                raise SceneError(
-                    f"{what} material: unknown name {show(material)}{_hint(material, list(self.materials))}"
-                )
+                hint = _hint(material, list(self.materials))
+                raise SceneError(f"{what} material: unknown name {show(material)}{hint}")
             return self.materials[material]
         return Material() if material is None else _material(material, f"{what} material")
 
@@ -416,7 +419,8 @@ def _inertia(value: ArrayLike, what: str) -> Array:
     a, b, c = (float(x) for x in np.linalg.eigvalsh(tensor))
     if a <= INERTIA_ROUNDING * largest or largest > LARGEST:
         raise SceneError(
-            f"{what}: principal moments {a:.3g}, {b:.3g}, {c:.3g} must all be positive, got {show(value)}"
+            f"{what}: principal moments {a:.3g}, {b:.3g}, {c:.3g} must all be positive, "
+            f"got {show(value)}"
         )
     if a + b < c * (1.0 - INERTIA_ROUNDING):
         raise SceneError(
