@@ -1,0 +1,104 @@
+"""Rules for compiled functions, read off the syntax tree of every source of the package.
+
+A kernel whose source, or whose imported constants, stood outside the hashed sources could run stale
+machine code after an edit (see `tangere._jit`): the last two tests rule that out.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tangere import _jit
+
+# Past this a kernel's parameters belong in a group (a NamedTuple).
+MAX_PARAMETERS = 12
+
+SOURCES = sorted(_jit.PACKAGE.rglob("*.py"))
+
+
+def module_name(source: Path) -> str:
+    """Dotted name of a source file."""
+    parts = source.relative_to(_jit.PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+TREES = {source: ast.parse(source.read_text(encoding="utf-8")) for source in SOURCES}
+BY_NAME = {module_name(source): source for source in SOURCES}
+
+
+def kernels(source: Path) -> Iterator[ast.FunctionDef]:
+    """Functions under the `kernel` decorator."""
+    for node in ast.walk(TREES[source]):
+        if isinstance(node, ast.FunctionDef):
+            names = {ast.unparse(decorator) for decorator in node.decorator_list}
+            if names & {"kernel", "_jit.kernel"}:
+                yield node
+
+
+def imported(source: Path) -> Iterator[Path]:
+    """Sources of the package that a source imports, also inside functions."""
+    for node in ast.walk(TREES[source]):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{source}: relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names] + [str(node.module)]
+        for name in names:
+            if name in BY_NAME:
+                yield BY_NAME[name]
+
+
+KERNELS = [(source, node) for source in SOURCES for node in kernels(source)]
+
+
+def test_the_package_has_kernels() -> None:
+    assert len(KERNELS) > 20
+
+
+@pytest.mark.parametrize(
+    ("source", "node"), KERNELS, ids=[f"{module_name(s)}.{n.name}" for s, n in KERNELS]
+)
+def test_kernel_is_annotated_documented_and_small_in_parameters(
+    source: Path, node: ast.FunctionDef
+) -> None:
+    where = f"{source.name}:{node.lineno} {node.name}"
+    arguments = node.args
+    assert [arguments.vararg, arguments.kwarg, *arguments.kwonlyargs] == [None, None], where
+    assert all(argument.annotation for argument in arguments.args), f"{where}: annotate parameters"
+    assert node.returns is not None, f"{where}: annotate the result"
+    assert ast.get_docstring(node), f"{where}: say what comes out"
+    assert len(arguments.args) <= MAX_PARAMETERS, f"{where}: group the parameters"
+
+
+def test_only_jit_names_the_compiler() -> None:
+    compilers = {"njit", "jit", "vectorize", "guvectorize", "cfunc", "stencil"}
+    guilty = [
+        f"{source.name}:{node.lineno}"
+        for source, tree in TREES.items()
+        if source.name != "_jit.py"
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Attribute) and node.attr in compilers)
+        or (isinstance(node, ast.alias) and node.name in compilers)
+        or (isinstance(node, ast.Name) and node.id in compilers)
+    ]
+    assert guilty == []
+
+
+def test_every_kernel_stands_in_a_hashed_source() -> None:
+    hashed = set(_jit.kernel_sources())
+    assert {source for source, _ in KERNELS} <= hashed
+
+
+def test_whatever_a_kernel_source_imports_is_hashed() -> None:
+    hashed = set(_jit.kernel_sources())
+    reached = {source for source, _ in KERNELS}
+    frontier = set(reached)
+    while frontier:
+        frontier = {path for source in frontier for path in imported(source)} - reached
+        reached |= frontier
+    assert reached <= hashed
