@@ -20,6 +20,7 @@ from tangere.model import (
     PAIRS_FULL,
     PI_BODY_A,
     PI_BODY_B,
+    PI_MISSED,
     PI_PART_A,
     PI_PART_B,
     Hulls,
@@ -39,6 +40,7 @@ SLACK_STEPS = 8.0
 
 BITS = 20  # of a key's three fields: second body, first part, second part
 MASK = (1 << BITS) - 1
+NEVER = 1_000  # steps since a new pair last pressed: long ago
 
 
 @kernel
@@ -303,6 +305,7 @@ def _emit(
         ints[k] = 0
     for k in range(NF):
         floats[k] = 0.0
+    ints[PI_MISSED] = NEVER
     if j >= z.bodies:  # the floor is a, the normal points from it to the body
         ints[PI_BODY_A], ints[PI_BODY_B] = j, i
         ints[PI_PART_A], ints[PI_PART_B] = -1, p

@@ -11,10 +11,27 @@ from math import isnan, sqrt
 from typing import NamedTuple
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8, off
-from tangere.dynamics.rigid import body_point, world_point
-from tangere.maths.vec import Vec3
-from tangere.model import PF_ANCHOR_A, PF_ANCHOR_B, Model, State
+from tangere._ptr import PtrF8, PtrI4, off
+from tangere.dynamics.rigid import body_point, velocity_at, world_point
+from tangere.maths.vec import Vec3, cross, dot, sub
+from tangere.model import (
+    PF_ANCHOR_A,
+    PF_ANCHOR_B,
+    PF_CENTRE,
+    PF_FORCE,
+    PF_NORMAL,
+    PF_PRESS,
+    PF_THETA,
+    PF_TORQUE,
+    PI_BODY_A,
+    PI_BODY_B,
+    PI_MISSED,
+    PI_MODE,
+    SLIP,
+    STICK,
+    Model,
+    State,
+)
 
 # Defaults when a material gives no stiffness: κ = k dt²/m and β = b dt/m, safely inside the limit of the
 # explicit step (κ + 2β)·W m < 4 for every box (W m ≤ 7); a given stiffness without damping gets ζ = 0.3.
@@ -23,6 +40,10 @@ BETA = 0.2
 ZETA = 0.3
 # Tangential springs excite tilt; a quarter of the normal stiffness keeps towers quiet.
 TANGENTIAL_SHARE = 0.25
+# A slower slip has no direction of its own; that of the spring is used [m/s].
+SLOW = 1e-6
+# Steps without pressure after which a contact forgets its friction spring.
+FORGET = 2
 
 
 class Law(NamedTuple):
@@ -89,3 +110,77 @@ def keep_spring(s: State, i: int, j: int, c: Vec3, r: Vec3, floats: PtrF8) -> No
     b[0], b[1], b[2] = body_point(
         s, j, (c[0] + 0.5 * r[0], c[1] + 0.5 * r[1], c[2] + 0.5 * r[2])
     )
+
+
+@kernel
+def single_point(
+    s: State, ints: PtrI4, floats: PtrF8, law: Law, spring: float, c: Vec3
+) -> bool:
+    """Force at one point: spring force given, damper and friction spring with Coulomb limit."""
+    i, j = ints[PI_BODY_A], ints[PI_BODY_B]
+    n = (floats[PF_NORMAL], floats[PF_NORMAL + 1], floats[PF_NORMAL + 2])
+    u = sub(velocity_at(s, j, c), velocity_at(s, i, c))
+    u_n = dot(u, n)
+    press = spring - law.b * u_n
+    floats[PF_CENTRE], floats[PF_CENTRE + 1], floats[PF_CENTRE + 2] = c
+    if not press > 0.0:
+        return False
+    u_t = (u[0] - u_n * n[0], u[1] - u_n * n[1], u[2] - u_n * n[2])
+    r = (0.0, 0.0, 0.0)
+    if ints[PI_MISSED] < FORGET:
+        pa, pb = spring_ends(s, i, j, floats)
+        d = sub(pb, pa)
+        d_n = dot(d, n)
+        r = (d[0] - d_n * n[0], d[1] - d_n * n[1], d[2] - d_n * n[2])
+    else:
+        ints[PI_MODE] = STICK
+    if law.k_t == 0.0:
+        r = (0.0, 0.0, 0.0)
+    f = (
+        -law.k_t * r[0] - law.b_t * u_t[0],
+        -law.k_t * r[1] - law.b_t * u_t[1],
+        -law.k_t * r[2] - law.b_t * u_t[2],
+    )
+    size = sqrt(dot(f, f))
+    mu = law.mu0 if ints[PI_MODE] == STICK else law.mu
+    ints[PI_MODE] = STICK
+    if size > mu * press:
+        ints[PI_MODE] = SLIP
+        speed = sqrt(dot(u_t, u_t))
+        direction = (-f[0] / size, -f[1] / size, -f[2] / size)
+        if speed > SLOW:
+            direction = (u_t[0] / speed, u_t[1] / speed, u_t[2] / speed)
+        limit = law.mu * press
+        f = (-limit * direction[0], -limit * direction[1], -limit * direction[2])
+        if law.k_t > 0.0:
+            cap = min(law.b_t, limit / speed if speed > 0.0 else law.b_t)
+            r = (
+                -(f[0] + cap * u_t[0]) / law.k_t,
+                -(f[1] + cap * u_t[1]) / law.k_t,
+                -(f[2] + cap * u_t[2]) / law.k_t,
+            )
+    keep_spring(s, i, j, c, r, floats)
+    floats[PF_THETA] = 0.0
+    floats[PF_PRESS] = press
+    for k in range(3):
+        floats[PF_FORCE + k] = press * n[k] + f[k]
+        floats[PF_TORQUE + k] = 0.0
+    return True
+
+
+@kernel
+def apply_wrench(s: State, ints: PtrI4, floats: PtrF8) -> None:
+    """Add the contact's wrench to b and its opposite to a, each moved to the centre of mass."""
+    f = (floats[PF_FORCE], floats[PF_FORCE + 1], floats[PF_FORCE + 2])
+    t = off(floats, PF_TORQUE)
+    c = (floats[PF_CENTRE], floats[PF_CENTRE + 1], floats[PF_CENTRE + 2])
+    i, j = ints[PI_BODY_A], ints[PI_BODY_B]
+    for side in range(2):
+        body = j if side == 0 else i
+        sign = 1.0 if side == 0 else -1.0
+        x = off(s.position, 3 * body)
+        arm = cross((c[0] - x[0], c[1] - x[1], c[2] - x[2]), f)
+        row = off(s.wrench, 6 * body)
+        for k in range(3):
+            row[k] += sign * f[k]
+            row[3 + k] += sign * (t[k] + arm[k])

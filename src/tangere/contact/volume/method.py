@@ -1,0 +1,274 @@
+"""The volume method over all pairs of a scene: touch → volume → patch → wrench."""
+
+from __future__ import annotations
+
+from tangere._jit import kernel
+from tangere._ptr import PtrF8, PtrI4, off
+from tangere.collision.broad import boxes_apart
+from tangere.collision.clip import ON_PLANE, View, clip_floor, clip_volume
+from tangere.collision.narrow import GAP, contact_normal, extent, world_view
+from tangere.contact.friction import FORGET, apply_wrench, pair_law, single_point
+from tangere.contact.volume.law import (
+    FIXED,
+    NONE,
+    PATCH,
+    POINT_PATCH,
+    Settings,
+    contact_wrench,
+)
+from tangere.contact.volume.patch import EXTRA, H0, POINT, S0, measure
+from tangere.maths.vec import Vec3, basis
+from tangere.model import (
+    NF,
+    NI,
+    OK,
+    PF_AREA,
+    PF_DEPTH,
+    PF_FORCE,
+    PF_NORMAL,
+    PF_PRESS,
+    PF_SUMS,
+    PF_TORQUE,
+    PF_VOLUME,
+    PHASE_APART,
+    PHASE_TOUCH,
+    PI_BODY_A,
+    PI_BODY_B,
+    PI_FIRST,
+    PI_LAST,
+    PI_MISSED,
+    PI_PART_A,
+    PI_PART_B,
+    PI_PHASE,
+    PI_SIMPLEX,
+    SOUP_FULL,
+    Hulls,
+    Model,
+    Sizes,
+    Soup,
+    State,
+    Work,
+)
+
+# Overlaps thinner than this share of the part's size are mere touch: the volume is rounding.
+THIN = 1e-14
+
+
+@kernel
+def respond(
+    z: Sizes,
+    m: Model,
+    h: Hulls,
+    s: State,
+    w: Work,
+    dt: float,
+    step: int,
+    soup_size: int,
+    settings: Settings,
+) -> int:
+    """Add the contact wrenches of all pairs to `s.wrench`; returns OK or SOUP_FULL.
+
+    Pairs of the same two bodies stand together: their convex pieces share one normalising area, so that a
+    body cut in pieces feels like the whole ([HASEGAWA2004] leaves it open).
+    """
+    count = w.pairs.count[0]
+    at = 0
+    while at < count:
+        i = w.pairs.ints[NI * at + PI_BODY_A]
+        j = w.pairs.ints[NI * at + PI_BODY_B]
+        end = at
+        polygons = 0
+        area = 0.0
+        w.soup.start[0] = 0
+        while (
+            end < count
+            and w.pairs.ints[NI * end + PI_BODY_A] == i
+            and w.pairs.ints[NI * end + PI_BODY_B] == j
+        ):
+            ints = off(w.pairs.ints, NI * end)
+            floats = off(w.pairs.floats, NF * end)
+            if i >= z.bodies:
+                polygons = _touch_floor(z, m, h, s, w, step, soup_size, polygons, ints, floats)
+            else:
+                polygons = _touch(m, h, s, w, step, soup_size, polygons, ints, floats)
+            if polygons < 0:
+                return SOUP_FULL
+            area += floats[PF_AREA]
+            end += 1
+        for pair in range(at, end):
+            ints = off(w.pairs.ints, NI * pair)
+            if ints[PI_PHASE] == PHASE_TOUCH:
+                _press(z, m, h, s, ints, off(w.pairs.floats, NF * pair), dt, settings, area, w.soup)
+        at = end
+    return OK
+
+
+@kernel
+def _quiet(ints: PtrI4, floats: PtrF8, phase: int) -> None:
+    """Leave no force; after a step of grace the friction spring is forgotten."""
+    ints[PI_PHASE] = phase
+    ints[PI_MISSED] = min(ints[PI_MISSED] + 1, FORGET)
+    floats[PF_AREA], floats[PF_VOLUME], floats[PF_PRESS] = 0.0, 0.0, 0.0
+    floats[PF_DEPTH] = 0.0
+    for k in range(3):
+        floats[PF_FORCE + k] = 0.0
+        floats[PF_TORQUE + k] = 0.0
+
+
+@kernel
+def _touch(
+    m: Model,
+    h: Hulls,
+    s: State,
+    w: Work,
+    step: int,
+    soup_size: int,
+    first: int,
+    ints: PtrI4,
+    floats: PtrF8,
+) -> int:
+    """Geometry of a pair of convex parts: normal, polygons, integrals; returns the polygon count."""
+    p, q = ints[PI_PART_A], ints[PI_PART_B]
+    if boxes_apart(off(w.world.aabb, 6 * p), off(w.world.aabb, 6 * q)):
+        if ints[PI_PHASE] == PHASE_TOUCH or ints[PI_MISSED] < FORGET:
+            _quiet(ints, floats, min(ints[PI_PHASE], PHASE_APART))
+        return first
+    a = world_view(m, h, s, w.world, p, step)
+    b = world_view(m, h, s, w.world, q, step)
+    size = min(h.size[m.part_hull[p]], h.size[m.part_hull[q]])
+    simplex = off(ints, PI_SIMPLEX)
+    touching, point, depth, thickness = contact_normal(
+        a, b, GAP * size, ints[PI_PHASE], off(floats, PF_NORMAL), simplex
+    )
+    if not touching:
+        if ints[PI_PHASE] == PHASE_TOUCH:
+            simplex[0] = 0
+        _quiet(ints, floats, PHASE_APART)
+        return first
+    last = clip_volume(a, b, ON_PLANE * size, w.soup, first, soup_size)
+    if last < 0:
+        return last
+    # A body pushed right through another would feel no more force: count the overlap beyond its thickness
+    extra = max(0.0, depth - thickness)
+    return _integrate(a, b, point, depth, extra, size, 0.5, w.soup, first, last, ints, floats)
+
+
+@kernel
+def _touch_floor(
+    z: Sizes,
+    m: Model,
+    h: Hulls,
+    s: State,
+    w: Work,
+    step: int,
+    soup_size: int,
+    first: int,
+    ints: PtrI4,
+    floats: PtrF8,
+) -> int:
+    """Geometry of a part on a half-space: down-facing faces below the plane, exact and without limit."""
+    q = ints[PI_PART_B]
+    plane = off(m.floor_plane, 4 * (ints[PI_BODY_A] - z.bodies))
+    n = (plane[0], plane[1], plane[2])
+    box = off(w.world.aabb, 6 * q)
+    low = -plane[3]
+    for k in range(3):
+        low += plane[k] * (box[k] if plane[k] > 0.0 else box[3 + k])
+        floats[PF_NORMAL + k] = n[k]
+    if low > 0.0:
+        _quiet(ints, floats, PHASE_APART)
+        return first
+    b = world_view(m, h, s, w.world, q, step)
+    lowest, _ = extent(b, n)
+    depth = plane[3] - lowest
+    if not depth > 0.0:
+        _quiet(ints, floats, PHASE_APART)
+        return first
+    size = h.size[m.part_hull[q]]
+    last = clip_floor(b, plane, ON_PLANE * size, w.soup, first, soup_size)
+    if last < 0:
+        return last
+    # a point of the plane near the part keeps the integrals well conditioned
+    x = off(b.verts, 0)
+    height = n[0] * x[0] + n[1] * x[1] + n[2] * x[2] - plane[3]
+    point = (x[0] - height * n[0], x[1] - height * n[1], x[2] - height * n[2])
+    none = View(b.verts, 0, b.planes, 0, b.loop_start, b.loops)
+    return _integrate(none, b, point, depth, 0.0, size, 1.0, w.soup, first, last, ints, floats)
+
+
+@kernel
+def _integrate(
+    a: View,
+    b: View,
+    point: Vec3,
+    depth: float,
+    extra: float,
+    size: float,
+    share: float,
+    soup: Soup,
+    first: int,
+    last: int,
+    ints: PtrI4,
+    floats: PtrF8,
+) -> int:
+    """Fill the integrals of the patch; decide whether there is anything to press on."""
+    n = (floats[PF_NORMAL], floats[PF_NORMAL + 1], floats[PF_NORMAL + 2])
+    t1, t2 = basis(n)
+    sums = off(floats, PF_SUMS)
+    sums[POINT], sums[POINT + 1], sums[POINT + 2] = point
+    sums[EXTRA] = extra
+    measure(a, b, n, t1, t2, soup, first, last, sums)
+    floats[PF_DEPTH] = depth
+    if not (sums[S0] > 0.0 and sums[H0] > THIN * size * sums[S0]):
+        _quiet(ints, floats, PHASE_TOUCH if depth > THIN * size else PHASE_APART)
+        floats[PF_AREA] = 0.0
+        sums[S0] = 0.0
+        return first
+    ints[PI_PHASE] = PHASE_TOUCH
+    ints[PI_FIRST], ints[PI_LAST] = first, last
+    floats[PF_AREA] = share * sums[S0]
+    return last
+
+
+@kernel
+def _press(
+    z: Sizes,
+    m: Model,
+    h: Hulls,
+    s: State,
+    ints: PtrI4,
+    floats: PtrF8,
+    dt: float,
+    settings: Settings,
+    area: float,
+    soup: Soup,
+) -> None:
+    """Wrench of one touching pair from its integrals; `area` is the patch area of the two bodies."""
+    if not floats[PF_AREA] > 0.0:
+        return
+    i, j = ints[PI_BODY_A], ints[PI_BODY_B]
+    law = pair_law(m, i, j, dt)
+    hull = m.part_hull[ints[PI_PART_B]]
+    size, reference = h.size[hull], h.face_area[hull]
+    if i < z.bodies:
+        hull = m.part_hull[ints[PI_PART_A]]
+        if h.size[hull] < size:
+            size, reference = h.size[hull], h.face_area[hull]
+    pressed = False
+    if settings.normalization == PATCH and floats[PF_AREA] < POINT_PATCH * size * size:
+        sums = off(floats, PF_SUMS)
+        c = (sums[POINT], sums[POINT + 1], sums[POINT + 2])
+        pressed = single_point(s, ints, floats, law, law.k * floats[PF_DEPTH] / 3.0, c)
+    else:
+        if settings.normalization == NONE:
+            area = 1.0
+        elif settings.normalization == FIXED:
+            area = reference
+        pressed = contact_wrench(
+            s, ints, floats, law, area, size, dt, settings.friction, i < z.bodies, soup
+        )
+    if pressed:
+        ints[PI_MISSED] = 0
+        apply_wrench(s, ints, floats)
+    else:
+        _quiet(ints, floats, PHASE_TOUCH)

@@ -1,0 +1,308 @@
+"""Scene → Model, State and Work: the only bridge from words to arrays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tangere.errors import SceneError
+from tangere.geometry.polyhedron import Polyhedron
+from tangere.maths.vec import Array
+from tangere.model import (
+    Hulls,
+    Model,
+    Sizes,
+    State,
+    Tree,
+    Work,
+    World,
+    new_pairs,
+    new_soup,
+)
+from tangere.scene.scene import Material, Scene
+
+# Keys of the pair list hold 20 bits per index.
+MAX_PARTS = 1 << 20
+# First guess of room; both grow when a step runs out of it.
+PAIRS_PER_PART = 6
+SOUP_VERTICES = 4096
+
+
+class Compiled(NamedTuple):
+    """Everything a run needs."""
+
+    sizes: Sizes
+    model: Model
+    hulls: Hulls
+    state: State
+    work: Work
+    centre: Array  # centre of mass in each body's shape frame [m], shape (n, 3)
+    principal: Array  # quaternion of each principal frame in the shape frame, shape (n, 4)
+
+
+def compile_scene(scene: Scene) -> Compiled:
+    """Arrays of a scene, ready to run."""
+    n, f = len(scene.bodies), len(scene.floors)
+    mass = np.full(n + f, np.inf)
+    inv_mass = np.zeros(n + f)
+    inertia = np.ones((n + f, 3))
+    inv_inertia = np.zeros((n + f, 3))
+    centre = np.zeros((n, 3))
+    principal = np.tile(np.array([1.0, 0.0, 0.0, 0.0]), (n, 1))
+    state = _new_state(n + f, len(scene.springs))
+    hulls = _HullTable()
+    part_body: list[int] = []
+    part_hull: list[int] = []
+    part_start = [0]
+    for i, body in enumerate(scene.bodies):
+        axes = np.eye(3)
+        if not body.fixed:
+            centre[i] = body.centre
+            moments, axes = _principal(np.asarray(body.inertia))
+            mass[i], inv_mass[i] = body.mass, 1.0 / body.mass
+            inertia[i], inv_inertia[i] = moments, 1.0 / moments
+        principal[i] = quaternion_of(axes)
+        q = quat_product(np.asarray(body.orientation, float), principal[i])
+        turned = rotation_of(np.asarray(body.orientation, float))
+        state.quaternion[i] = q / np.linalg.norm(q)
+        state.position[i] = np.asarray(body.position) + turned @ centre[i]
+        state.velocity[i] = body.velocity
+        state.omega[i] = body.angular_velocity
+        rotation = rotation_of(state.quaternion[i])
+        state.rotation[i] = rotation.reshape(9)
+        if not body.fixed:
+            state.momentum[i] = rotation @ (inertia[i] * (rotation.T @ state.omega[i]))
+        for piece in body.shape.parts():
+            part_body.append(i)
+            part_hull.append(hulls.add(piece, centre[i], axes))
+        part_start.append(len(part_body))
+    if len(part_body) >= MAX_PARTS:
+        raise SceneError(
+            f"scene has {len(part_body)} convex pieces; at most {MAX_PARTS - 1} can be simulated, "
+            "use fewer bodies or coarser decompositions"
+        )
+    materials, material = _materials(scene)
+    table = hulls.finish()
+    verts = np.diff(table.vert_start)[part_hull] if part_hull else np.zeros(0, int)
+    faces = np.diff(table.face_start)[part_hull] if part_hull else np.zeros(0, int)
+    world_start = np.zeros((len(part_body) + 1, 2), np.int32)
+    world_start[1:, 0] = np.cumsum(verts)
+    world_start[1:, 1] = np.cumsum(faces)
+    model = Model(
+        gravity=np.asarray(scene.gravity, float).copy(),
+        mass=mass,
+        inv_mass=inv_mass,
+        inertia=inertia,
+        inv_inertia=inv_inertia,
+        material=material,
+        materials=materials,
+        part_body=np.array(part_body, np.int32),
+        part_hull=np.array(part_hull, np.int32),
+        part_start=np.array(part_start, np.int32),
+        world_start=world_start,
+        floor_plane=np.array([(*x.normal, x.height) for x in scene.floors], float).reshape(f, 4),
+        spring_bodies=np.array(
+            [(x.body_a, -1 if x.body_b is None else x.body_b) for x in scene.springs], np.int32
+        ).reshape(-1, 2),
+        spring_data=_spring_data(scene, centre, principal),
+    )
+    for array in (*model, *table):
+        array.setflags(write=False)
+    return Compiled(
+        Sizes(n, len(part_body), f, len(scene.springs)),
+        model,
+        table,
+        state,
+        _new_work(model),
+        centre,
+        principal,
+    )
+
+
+def _principal(inertia: Array) -> tuple[Array, Array]:
+    """Principal moments, and the axes as columns of a proper rotation."""
+    off_diagonal = inertia - np.diag(np.diag(inertia))
+    if np.abs(off_diagonal).max() <= 1e-12 * np.trace(inertia):
+        return np.diag(inertia).copy(), np.eye(3)  # keep the shape's own axes
+    moments, axes = np.linalg.eigh(inertia)
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 0] *= -1.0
+    return moments, axes
+
+
+def _materials(scene: Scene) -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.int32]]]:
+    """Table of the distinct materials, and each body's and floor's row in it."""
+    rows: dict[Material, int] = {}
+    index = [
+        rows.setdefault(thing.material, len(rows)) for thing in [*scene.bodies, *scene.floors]
+    ]
+    table = np.full((max(len(rows), 1), 6), np.nan)
+    for material, row in rows.items():
+        values = (
+            material.static_friction,
+            material.kinetic_friction,
+            material.stiffness,
+            material.damping,
+            material.tangential_stiffness,
+            material.tangential_damping,
+        )
+        table[row] = [np.nan if v is None else v for v in values]
+    return table, np.array(index, np.int32)
+
+
+def _spring_data(scene: Scene, centre: Array, principal: Array) -> Array:
+    data = np.zeros((len(scene.springs), 12))
+    for row, spring in zip(data, scene.springs, strict=True):
+        a = spring.body_a
+        row[0:3] = rotation_of(principal[a]).T @ (np.asarray(spring.anchor_a) - centre[a])
+        row[3:6] = spring.anchor_b
+        if spring.body_b is not None:
+            b = spring.body_b
+            row[3:6] = rotation_of(principal[b]).T @ (np.asarray(spring.anchor_b) - centre[b])
+        row[6:9] = spring.stiffness, spring.damping, spring.rest_length
+        row[9:12] = spring.velocity
+    return data
+
+
+def _new_state(count: int, springs: int) -> State:
+    identity = np.tile(np.eye(3).reshape(9), (count, 1))
+    return State(
+        position=np.zeros((count, 3)),
+        quaternion=np.tile(np.array([1.0, 0.0, 0.0, 0.0]), (count, 1)),
+        rotation=identity,
+        velocity=np.zeros((count, 3)),
+        omega=np.zeros((count, 3)),
+        momentum=np.zeros((count, 3)),
+        wrench=np.zeros((count, 6)),
+        applied=np.zeros((count, 6)),
+        spring=np.zeros((springs, 3)),
+        time=np.zeros(1),
+    )
+
+
+def _new_work(model: Model) -> Work:
+    parts = len(model.part_body)
+    leaves = 1
+    while leaves < parts:
+        leaves *= 2
+    verts, faces = model.world_start[-1]
+    capacity = PAIRS_PER_PART * max(parts, 8)
+    return Work(
+        pairs=new_pairs(capacity),
+        spare=new_pairs(capacity),
+        world=World(
+            verts=np.zeros((verts, 3)),
+            planes=np.zeros((faces, 4)),
+            stamp=np.full(parts, -1, np.int32),
+            aabb=np.zeros((parts, 6)),
+            fat=np.tile([np.inf] * 3 + [-np.inf] * 3, (parts, 1)),
+        ),
+        tree=Tree(
+            code=np.zeros(parts, np.int32),
+            order=np.zeros(parts, np.int32),
+            code2=np.zeros(parts, np.int32),
+            order2=np.zeros(parts, np.int32),
+            nodes=np.zeros((2 * leaves, 6)),
+            keys=np.zeros(2 * parts + 64, np.int64),
+        ),
+        soup=new_soup(SOUP_VERTICES),
+    )
+
+
+class _HullTable:
+    """Collects hulls in principal frames; equal ones are stored once."""
+
+    def __init__(self) -> None:
+        self.known: dict[bytes, int] = {}
+        self.pieces: list[tuple[Array, Array, Polyhedron]] = []
+
+    def add(self, piece: Polyhedron, centre: Array, axes: Array) -> int:
+        """Index of the piece, moved from the shape frame to the principal frame."""
+        verts = (np.asarray(piece.vertices) - centre) @ axes
+        key = verts.tobytes() + piece.loops.tobytes() + piece.loop_start.tobytes()
+        if key not in self.known:
+            planes = np.asarray(piece.planes).copy()
+            planes[:, 3] -= planes[:, :3] @ centre
+            planes[:, :3] = planes[:, :3] @ axes
+            self.known[key] = len(self.pieces)
+            self.pieces.append((verts, planes, piece))
+        return self.known[key]
+
+    def finish(self) -> Hulls:
+        """The flattened table."""
+        pieces = self.pieces
+        vert_start = np.cumsum([0, *(len(v) for v, _, _ in pieces)])
+        face_start = np.cumsum([0, *(len(p) for _, p, _ in pieces)])
+        loop_base = np.cumsum([0, *(len(x.loops) for _, _, x in pieces)])
+        starts = [x.loop_start[:-1] + base for (_, _, x), base in zip(pieces, loop_base, strict=False)]
+        box = np.zeros((len(pieces), 6))
+        size = np.zeros(len(pieces))
+        face_area = np.zeros(len(pieces))
+        for row, (verts, _, piece) in enumerate(pieces):
+            low, high = verts.min(axis=0), verts.max(axis=0)
+            box[row] = (*(0.5 * (low + high)), *(0.5 * (high - low)))
+            size[row] = (high - low).min()
+            face_area[row] = max(_face_areas(verts, piece))
+        return Hulls(
+            vert_start=vert_start.astype(np.int32),
+            verts=np.concatenate([v for v, _, _ in pieces]) if pieces else np.zeros((0, 3)),
+            face_start=face_start.astype(np.int32),
+            planes=np.concatenate([p for _, p, _ in pieces]) if pieces else np.zeros((0, 4)),
+            loop_start=np.concatenate([*starts, [loop_base[-1]]]).astype(np.int32),
+            loops=np.concatenate([x.loops for _, _, x in pieces] or [np.zeros(0)]).astype(np.int32),
+            box=box,
+            size=size,
+            face_area=face_area,
+        )
+
+
+def _face_areas(verts: Array, piece: Polyhedron) -> list[float]:
+    areas = []
+    for first, last in zip(piece.loop_start[:-1], piece.loop_start[1:], strict=True):
+        ring = verts[piece.loops[first:last]]
+        total = np.cross(ring[1:-1] - ring[0], ring[2:] - ring[0]).sum(axis=0)
+        areas.append(0.5 * float(np.linalg.norm(total)))
+    return areas
+
+
+def rotation_of(q: Array) -> Array:
+    """Rotation matrix of a unit quaternion, shape (3, 3)."""
+    w, x, y, z = q
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def quaternion_of(m: Array) -> Array:
+    """Unit quaternion of a rotation matrix: the eigenvector of largest eigenvalue (Bar-Itzhack)."""
+    k = np.array(
+        [
+            [m[0, 0] + m[1, 1] + m[2, 2], m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]],
+            [m[2, 1] - m[1, 2], m[0, 0] - m[1, 1] - m[2, 2], m[0, 1] + m[1, 0], m[0, 2] + m[2, 0]],
+            [m[0, 2] - m[2, 0], m[0, 1] + m[1, 0], m[1, 1] - m[0, 0] - m[2, 2], m[1, 2] + m[2, 1]],
+            [m[1, 0] - m[0, 1], m[0, 2] + m[2, 0], m[1, 2] + m[2, 1], m[2, 2] - m[0, 0] - m[1, 1]],
+        ]
+    )
+    _, vectors = np.linalg.eigh(k)
+    q: Array = vectors[:, -1]
+    return q if q[0] >= 0.0 else -q
+
+
+def quat_product(a: Array, b: Array) -> Array:
+    """Hamilton product of (…, 4) arrays."""
+    aw, ax, ay, az = np.moveaxis(a, -1, 0)
+    bw, bx, by, bz = np.moveaxis(b, -1, 0)
+    return np.stack(
+        [
+            aw * bw - ax * bx - ay * by - az * bz,
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+        ],
+        axis=-1,
+    )

@@ -1,0 +1,438 @@
+"""A scene in motion: `Simulation` owns the arrays and makes n whole steps per call."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tangere.contact.volume import law as volume_law
+from tangere.errors import SceneError
+from tangere.maths.vec import Array
+from tangere.model import (
+    NOT_FINITE,
+    OK,
+    PAIRS_FULL,
+    PF_AREA,
+    PF_CENTRE,
+    PF_DEPTH,
+    PF_FORCE,
+    PF_NORMAL,
+    PF_PRESS,
+    PF_TORQUE,
+    PHASE_NEW,
+    PI_BODY_A,
+    PI_BODY_B,
+    PI_MISSED,
+    PI_MODE,
+    PI_PHASE,
+    PI_SIMPLEX,
+    STICK,
+    Pairs,
+    new_pairs,
+    new_soup,
+)
+from tangere.scene.compile import compile_scene, quat_product, rotation_of
+from tangere.scene.scene import Body, Scene
+from tangere.step import POINT, VOLUME, run
+
+Normalization = Literal["patch", "none", "fixed"]
+FrictionRule = Literal["exact", "vertex"]
+Algorithm = Literal["clip", "dual"]
+
+
+@dataclass(frozen=True)
+class Volume:
+    """Options of the contact-volume method.
+
+    normalization: "patch" divides by the contact area (2004), "none" takes stiffness per area (2003), "fixed"
+        divides by a fixed area per pair and conserves energy.
+    friction: "exact" integrates Coulomb's law in closed form, "vertex" interpolates between triangle
+        vertices as the papers do.
+    algorithm: "clip" clips faces, "dual" takes the convex hull of the dual points.
+    """
+
+    normalization: Normalization = "patch"
+    friction: FrictionRule = "exact"
+    algorithm: Algorithm = "clip"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _choose("Volume normalization", self.normalization, get_args(Normalization))
+        _choose("Volume friction", self.friction, get_args(FrictionRule))
+        _choose("Volume algorithm", self.algorithm, get_args(Algorithm))
+
+
+@dataclass(frozen=True)
+class Point:
+    """The point-based penalty method, a baseline: one spring at the deepest point of each pair."""
+
+
+METHODS: dict[str, type[Volume] | type[Point]] = {"volume": Volume, "point": Point}
+INTEGRATORS = ("explicit",)
+
+
+class Energy(NamedTuple):
+    """Mechanical energy of a scene [J]."""
+
+    kinetic: float
+    potential: float  # of weight, zero at the world's origin
+    springs: float
+    total: float
+
+
+CONTACT_COLUMNS = np.dtype(
+    [
+        ("body_a", np.int32),  # floors count −1, −2, …
+        ("body_b", np.int32),
+        ("point", np.float64, 3),
+        ("normal", np.float64, 3),
+        ("depth", np.float64),
+        ("area", np.float64),
+        ("force", np.float64, 3),
+        ("torque", np.float64, 3),
+        ("sticking", np.bool_),
+    ]
+)
+
+
+class Simulation:
+    """Moves the bodies of a scene under gravity, springs and contact."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        *,
+        method: str | Volume | Point = "volume",
+        dt: float = 1e-3,
+        integrator: str = "explicit",
+    ) -> None:
+        """Compile the scene; nothing moves yet.
+
+        Args:
+            scene: What there is; later changes to it have no effect.
+            method: "volume", "point", or an options object such as `Volume(friction="vertex")`.
+            dt: Step [s].
+            integrator: "explicit" (semi-implicit Euler, the papers' setting).
+        """
+        if not isinstance(scene, Scene):
+            raise SceneError(f"Simulation needs a Scene, not {type(scene).__name__}")
+        self.method = _method(method)
+        self.integrator = _choose("integrator", integrator, INTEGRATORS)
+        self.dt = _step(dt)
+        if not scene.bodies:
+            raise SceneError("scene has no bodies: add one with scene.add_body(…)")
+        self._check_materials(scene)
+        self._bodies = tuple(scene.bodies)
+        self._names = {body.name: body.index for body in scene.bodies}
+        self._c = compile_scene(scene)
+        self._made = 0
+        self._settings = _settings(self.method)
+
+    def _check_materials(self, scene: Scene) -> None:
+        if isinstance(self.method, Volume) and self.method.normalization == "none":
+            for thing in [*scene.bodies, *scene.floors]:
+                if thing.material.stiffness is None or thing.material.damping is None:
+                    raise SceneError(
+                        f"{thing.name!r}: normalization 'none' takes stiffness and damping per area; "
+                        "give both in its material [N/m³, N s/m³]"
+                    )
+
+    @property
+    def time(self) -> float:
+        """Simulated time since the start [s]."""
+        return float(self._c.state.time[0])
+
+    def step(self, n: int = 1) -> None:
+        """Make n whole steps in one call; no Python runs in between.
+
+        Raises:
+            FloatingPointError: A force became infinite or NaN; the state is that of the last good step.
+        """
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+            raise SceneError(f"step: n must be a whole number of steps, got {n!r}")
+        left = int(n)
+        kind = VOLUME if isinstance(self.method, Volume) else POINT
+        while left > 0:
+            c = self._c
+            done, status, swapped = run(
+                c.sizes,
+                c.model,
+                c.hulls,
+                c.state,
+                c.work,
+                self.dt,
+                left,
+                self._made,
+                kind,
+                self._settings,
+            )
+            left -= done
+            self._made += done
+            if swapped:
+                work = c.work._replace(pairs=c.work.spare, spare=c.work.pairs)
+                self._c = c._replace(work=work)
+            if status == NOT_FINITE:
+                raise FloatingPointError(
+                    f"a force became infinite or NaN at t = {self.time:.6g} s: the step of "
+                    f"{self.dt:g} s is too long for the stiffness and damping of the contacts"
+                )
+            if status != OK:
+                self._grow(status)
+
+    def _grow(self, status: int) -> None:
+        """Double the room that ran out; contacts keep their memory."""
+        work = self._c.work
+        if status == PAIRS_FULL:
+            capacity = 2 * len(work.pairs.key)
+            pairs = new_pairs(capacity)
+            for new, old in zip(pairs, work.pairs, strict=True):
+                new[: len(old)] = old
+            keys = np.zeros(2 * len(work.tree.keys), np.int64)
+            work = work._replace(
+                pairs=pairs, spare=new_pairs(capacity), tree=work.tree._replace(keys=keys)
+            )
+        else:
+            work = work._replace(soup=new_soup(2 * len(work.soup.owner)))
+        self._c = self._c._replace(work=work)
+
+    def __getitem__(self, body: Body | str | int) -> BodyState:
+        """State of one body, by handle, name or index."""
+        return BodyState(self, self._index(body))
+
+    def _index(self, body: Body | str | int) -> int:
+        if isinstance(body, str):
+            if body in self._names:
+                return self._names[body]
+            raise SceneError(
+                f"no body named {body!r} in the simulation; there are: {', '.join(self._names)}"
+            )
+        index = body.index if isinstance(body, Body) else body
+        if isinstance(index, int | np.integer) and 0 <= index < len(self._bodies):
+            return int(index)
+        raise SceneError(f"no body {body!r} in the simulation; it has {len(self._bodies)} bodies")
+
+    @property
+    def positions(self) -> Array:
+        """Origins of all shape frames [m], shape (n, 3)."""
+        state, n = self._c.state, len(self._bodies)
+        turned = np.einsum("nij,nj->ni", _matrices(self.orientations), self._c.centre)
+        return state.position[:n] - turned
+
+    @property
+    def orientations(self) -> Array:
+        """Orientations of all shape frames (w, x, y, z), shape (n, 4)."""
+        n = len(self._bodies)
+        back = self._c.principal * np.array([1.0, -1.0, -1.0, -1.0])
+        return quat_product(self._c.state.quaternion[:n], back)
+
+    @property
+    def energy(self) -> Energy:
+        """Kinetic, potential and spring energy now [J]; fixed bodies do not count."""
+        c = self._c
+        free = np.flatnonzero(c.model.inv_mass > 0.0)
+        m, v = c.model.mass[free], c.state.velocity[free]
+        turning = 0.5 * np.sum(c.state.momentum[free] * c.state.omega[free])
+        kinetic = float(0.5 * np.sum(m * np.sum(v * v, axis=1)) + turning)
+        potential = float(-np.sum(m * (c.state.position[free] @ c.model.gravity)))
+        springs = self._spring_energy()
+        return Energy(kinetic, potential, springs, kinetic + potential + springs)
+
+    def _spring_energy(self) -> float:
+        c, total = self._c, 0.0
+        for (a, b), data in zip(c.model.spring_bodies, c.model.spring_data, strict=True):
+            end_a = c.state.position[a] + c.state.rotation[a].reshape(3, 3) @ data[0:3]
+            end_b = data[3:6] + self.time * data[9:12]
+            if b >= 0:
+                end_b = c.state.position[b] + c.state.rotation[b].reshape(3, 3) @ data[3:6]
+            total += 0.5 * data[6] * (float(np.linalg.norm(end_a - end_b)) - data[8]) ** 2
+        return total
+
+    @property
+    def spring_forces(self) -> Array:
+        """Force of each spring on its body a, last step [N], shape (s, 3)."""
+        return self._c.state.spring.copy()
+
+    @property
+    def contacts(self) -> NDArray[np.void]:
+        """Table of the contacts that pressed in the last step, one row each (see `CONTACT_COLUMNS`).
+
+        Bodies by index (floors −1, −2, …), point [m], normal from a to b, depth [m], area [m²], force [N] and
+        torque about the point [N m] on b, sticking.
+        """
+        ints, floats = self._pair_rows()
+        pressing = floats[:, PF_PRESS] > 0.0
+        ints, floats = ints[pressing], floats[pressing]
+        table = np.zeros(len(ints), CONTACT_COLUMNS)
+        for column, source in (("body_a", PI_BODY_A), ("body_b", PI_BODY_B)):
+            index = ints[:, source]
+            n = len(self._bodies)
+            table[column] = np.where(index < n, index, n - 1 - index)
+        for column, source in (
+            ("point", PF_CENTRE),
+            ("normal", PF_NORMAL),
+            ("force", PF_FORCE),
+            ("torque", PF_TORQUE),
+        ):
+            table[column] = floats[:, source : source + 3]
+        table["depth"] = floats[:, PF_DEPTH]
+        table["area"] = floats[:, PF_AREA]
+        table["sticking"] = ints[:, PI_MODE] == STICK
+        return table
+
+    def _pair_rows(self) -> tuple[NDArray[np.int32], Array]:
+        pairs: Pairs = self._c.work.pairs
+        count = int(pairs.count[0])
+        return pairs.ints[:count], pairs.floats[:count]
+
+    def _forget_contacts(self, index: int) -> None:
+        """A body put elsewhere by hand starts its contacts anew."""
+        ints, floats = self._pair_rows()
+        rows = (ints[:, PI_BODY_A] == index) | (ints[:, PI_BODY_B] == index)
+        ints[rows, PI_PHASE] = PHASE_NEW
+        ints[rows, PI_MODE] = STICK
+        ints[rows, PI_MISSED] = 1_000
+        ints[rows, PI_SIMPLEX] = 0
+        floats[rows, PF_PRESS] = 0.0
+
+
+class BodyState:
+    """Pose and motion of one body; reading gives copies, setting moves the body."""
+
+    def __init__(self, sim: Simulation, index: int) -> None:
+        """View of body `index`."""
+        self._sim = sim
+        self._i = index
+
+    @property
+    def position(self) -> Array:
+        """Origin of the shape frame [m], shape (3,)."""
+        c, i = self._sim._c, self._i
+        return c.state.position[i] - rotation_of(self.orientation) @ c.centre[i]
+
+    @position.setter
+    def position(self, value: ArrayLike) -> None:
+        self._place(_vector(value, 3, self._what("position")), self.orientation)
+
+    @property
+    def orientation(self) -> Array:
+        """Orientation of the shape frame (w, x, y, z)."""
+        c, i = self._sim._c, self._i
+        back = c.principal[i] * np.array([1.0, -1.0, -1.0, -1.0])
+        return quat_product(c.state.quaternion[i], back)
+
+    @orientation.setter
+    def orientation(self, value: ArrayLike) -> None:
+        q = _vector(value, 4, self._what("orientation"))
+        length = float(np.linalg.norm(q))
+        if not length > 1e-9:
+            raise SceneError(f"{self._what('orientation')}: {q.tolist()} has no direction; use (1, 0, 0, 0)")
+        omega = self.angular_velocity
+        self._place(self.position, q / length)
+        self.angular_velocity = omega
+
+    def _place(self, position: Array, orientation: Array) -> None:
+        c, i = self._sim._c, self._i
+        c.state.position[i] = position + rotation_of(orientation) @ c.centre[i]
+        q = quat_product(orientation, c.principal[i])
+        c.state.quaternion[i] = q / np.linalg.norm(q)
+        c.state.rotation[i] = rotation_of(c.state.quaternion[i]).reshape(9)
+        self._sim._forget_contacts(i)
+
+    @property
+    def velocity(self) -> Array:
+        """Velocity of the centre of mass [m/s]."""
+        return self._sim._c.state.velocity[self._i].copy()
+
+    @velocity.setter
+    def velocity(self, value: ArrayLike) -> None:
+        self._sim._c.state.velocity[self._i] = _vector(value, 3, self._what("velocity"))
+
+    @property
+    def angular_velocity(self) -> Array:
+        """Angular velocity, world axes [rad/s]."""
+        return self._sim._c.state.omega[self._i].copy()
+
+    @angular_velocity.setter
+    def angular_velocity(self, value: ArrayLike) -> None:
+        c, i = self._sim._c, self._i
+        omega = _vector(value, 3, self._what("angular_velocity"))
+        c.state.omega[i] = omega
+        if c.model.inv_mass[i] > 0.0:
+            r = c.state.rotation[i].reshape(3, 3)
+            c.state.momentum[i] = r @ (c.model.inertia[i] * (r.T @ omega))
+
+    @property
+    def angular_momentum(self) -> Array:
+        """Angular momentum about the centre of mass, world axes [kg m²/s]."""
+        return self._sim._c.state.momentum[self._i].copy()
+
+    @property
+    def centre(self) -> Array:
+        """Centre of mass [m]."""
+        return self._sim._c.state.position[self._i].copy()
+
+    @property
+    def contact_wrench(self) -> tuple[Array, Array]:
+        """Force [N] and torque [N m] at the centre of mass from all contacts, last step."""
+        row = self._sim._c.state.wrench[self._i]
+        return row[:3].copy(), row[3:].copy()
+
+    @property
+    def matrix(self) -> Array:
+        """Pose of the shape frame as a 4 x 4 matrix."""
+        m = np.eye(4)
+        m[:3, :3] = rotation_of(self.orientation)
+        m[:3, 3] = self.position
+        return m
+
+    def _what(self, field: str) -> str:
+        return f"{field} of {self._sim._bodies[self._i].name!r}"
+
+
+def _method(method: str | Volume | Point) -> Volume | Point:
+    if isinstance(method, Volume | Point):
+        return method
+    return METHODS[_choose("method", method, tuple(METHODS))]()
+
+
+def _settings(method: Volume | Point) -> volume_law.Settings:
+    options = method if isinstance(method, Volume) else Volume()
+    return volume_law.Settings(
+        get_args(Normalization).index(options.normalization),
+        get_args(FrictionRule).index(options.friction),
+        get_args(Algorithm).index(options.algorithm),
+    )
+
+
+def _choose(what: str, value: Any, choices: tuple[str, ...]) -> str:
+    if value in choices:
+        return str(value)
+    raise SceneError(f"unknown {what} {value!r}; choose one of: {', '.join(choices)}")
+
+
+def _step(dt: float) -> float:
+    try:
+        value = float(dt)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not (0.0 < value <= 1.0):
+        raise SceneError(f"step dt = {dt!r} must be positive and at most 1 s, such as 1e-3")
+    return value
+
+
+def _vector(value: ArrayLike, size: int, what: str) -> Array:
+    try:
+        v = np.asarray(value, float)
+    except (TypeError, ValueError):
+        v = np.zeros(0)
+    if v.shape != (size,) or not np.isfinite(v).all():
+        raise SceneError(f"{what}: {value!r} must be {size} finite numbers")
+    return v
+
+
+def _matrices(q: Array) -> Array:
+    return np.stack([rotation_of(x) for x in q]) if len(q) else np.zeros((0, 3, 3))

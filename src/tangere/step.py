@@ -1,0 +1,111 @@
+"""One simulation step from start to end, n of them per call."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from tangere._jit import kernel
+from tangere._ptr import off
+from tangere.collision.broad import rebuild, update_boxes
+from tangere.contact.point import method as point
+from tangere.contact.volume import method as volume
+from tangere.contact.volume.law import Settings
+from tangere.dynamics.rigid import move_body, spring_forces
+from tangere.model import (
+    NOT_FINITE,
+    OK,
+    Hulls,
+    Model,
+    Sizes,
+    State,
+    Work,
+    hull_pointers,
+    model_pointers,
+    state_pointers,
+    work_pointers,
+)
+
+VOLUME, POINT = 0, 1  # contact methods
+
+point_respond = point.respond
+volume_respond = volume.respond
+
+
+@kernel
+def run(
+    z: Sizes,
+    model: Model,
+    hulls: Hulls,
+    state: State,
+    work: Work,
+    dt: float,
+    steps: int,
+    first: int,
+    method: int,
+    settings: Settings,
+) -> tuple[int, int, bool]:
+    """Make `steps` whole steps; returns steps made, status, and whether the pair tables changed places.
+
+    `first` is the number of the first step since the start: it stamps what was transformed when. A step that
+    runs out of room is not made: the front grows the buffers and calls again.
+    """
+    m, h, s = model_pointers(model), hull_pointers(hulls), state_pointers(state)
+    w = work_pointers(work)
+    pair_room, soup_room = work.pairs.key.size, work.soup.owner.size
+    swapped = False
+    for done in range(steps):
+        if update_boxes(z, m, h, s, dt, w.world):
+            status = rebuild(z, m, h, s, dt, w, pair_room)
+            if status != OK:
+                _invalidate(z, w)
+                return done, status, swapped
+            w = Work(w.spare, w.pairs, w.world, w.tree, w.soup)
+            swapped = not swapped
+        for k in range(6 * (z.bodies + z.floors)):
+            s.wrench[k] = 0.0
+        if method == VOLUME:
+            status = volume_respond(z, m, h, s, w, dt, first + done, soup_room, settings)
+        else:
+            status = point_respond(z, m, h, s, w, dt, first + done)
+        if status != OK:
+            return done, status, swapped
+        if z.springs > 0:
+            for k in range(6 * (z.bodies + z.floors)):
+                s.applied[k] = 0.0
+            spring_forces(m, s, z.springs, s.applied)
+        if not _integrate(z, m, s, dt):
+            return done, NOT_FINITE, swapped
+        s.time[0] += dt
+    return steps, OK, swapped
+
+
+@kernel
+def _invalidate(z: Sizes, w: Work) -> None:
+    """Force a rebuild at the next call: the fat boxes no longer belong to the pair list."""
+    for p in range(z.parts):
+        fat = off(w.world.fat, 6 * p)
+        for k in range(3):
+            fat[k], fat[3 + k] = 1.0, -1.0
+
+
+@kernel
+def _integrate(z: Sizes, m: Model, s: State, dt: float) -> bool:
+    """Move all bodies by their wrenches; false, and nothing moved, when one is not finite."""
+    for i in range(z.bodies):
+        row, more = off(s.wrench, 6 * i), off(s.applied, 6 * i)
+        total = 0.0
+        for k in range(6):
+            total += row[k] + more[k]
+        if not isfinite(total):
+            return False
+    for i in range(z.bodies):
+        row, more = off(s.wrench, 6 * i), off(s.applied, 6 * i)
+        mass = m.mass[i] if m.inv_mass[i] > 0.0 else 0.0
+        f = (
+            row[0] + more[0] + mass * m.gravity[0],
+            row[1] + more[1] + mass * m.gravity[1],
+            row[2] + more[2] + mass * m.gravity[2],
+        )
+        torque = (row[3] + more[3], row[4] + more[4], row[5] + more[5])
+        move_body(m, s, i, dt, f, torque)
+    return True
