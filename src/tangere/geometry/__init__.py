@@ -1,0 +1,1 @@
+"""What things look like: shapes, hulls, meshes. Knows no mass, no force."""

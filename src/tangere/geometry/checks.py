@@ -7,6 +7,7 @@ or body name in front of it.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,10 @@ SMALLEST = 1e-15
 # once is reproduced bit for bit when a file is read again. Normalising leaves at most 2 ulp.
 UNIT_ROUNDING = 4.0 * np.finfo(np.float64).eps
 
+# Farthest a shape may lie from its frame's origin, in units of its own size: beyond, the rounding
+# of its coordinates would dent its faces.
+FARTHEST = 1e7
+
 SHOWN_CHARACTERS = 60
 
 
@@ -37,10 +42,23 @@ def show(value: object) -> str:
         text = repr(value)
     except Exception:  # a broken __repr__ must not hide the fault being reported
         text = f"<{type(value).__name__}>"
-    text = " ".join(text.split())
-    # Control characters and lone surrogates would break the single line or the terminal.
-    text = "".join(c if c.isprintable() else "?" for c in text)
+    text = one_line(text)
     return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 3] + "..."
+
+
+def one_line(text: object) -> str:
+    """`text` on one line, unprintable characters replaced."""
+    return "".join(c if c.isprintable() else "?" for c in " ".join(str(text).split()))
+
+
+def hint(name: object, known: list[str]) -> str:
+    """'; did you mean ...' or a list of what there is."""
+    close = difflib.get_close_matches(str(name), known, n=1)
+    if close:
+        return f"; did you mean {show(close[0])}?"
+    if not known:
+        return "; there are none yet"
+    return "; known: " + ", ".join(show(n) for n in known[:8]) + (", ..." if len(known) > 8 else "")
 
 
 def number(value: object, what: str, *, least: float = -LARGEST, most: float = LARGEST) -> float:
@@ -109,6 +127,15 @@ def unit(value: ArrayLike, what: str, length: int) -> Array:
     if size < SMALLEST:
         raise SceneError(f"{what}: has no direction, got {show(value)}; give a vector of length 1")
     return frozen(v / size)
+
+
+def check_resolution(low: Array, high: Array, what: str) -> None:
+    """Refuse a bounding box [m] too far off the origin to tell its corners apart."""
+    size, offset = float((high - low).max()), float(np.abs((low, high)).max())
+    if offset > FARTHEST * size:
+        raise SceneError(
+            f"{what}: {size:.3g} m in size but {offset:.3g} m off its origin; move it closer"
+        )
 
 
 def frozen(array: Array) -> Array:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import tempfile
+import io
+import secrets
 from collections.abc import Sized
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tangere.errors import SceneError
-from tangere.geometry.checks import frozen, show
+from tangere.geometry.checks import check_resolution, frozen, show
 from tangere.geometry.polyhedron import (
     FLAT,
     MAX_SIMPLE_POINTS,
@@ -40,8 +40,10 @@ MAX_TRIANGLES = 1_000_000
 # A mesh whose hull is larger by no more than this share of volume is taken as convex. Meshes stored
 # in single precision miss coplanarity by 1e-7; any real concavity is far above.
 CONVEX_SHARE = 1e-6
-# CoACD settings; all enter the cache key. Concavity allowed per piece, relative to the mesh's size.
+# CoACD settings; all enter the cache key. Concavity allowed per piece, relative to the mesh's size;
+# corners per piece, few enough for a fast contact and many more than that concavity can show.
 CONCAVITY = 0.05
+PIECE_POINTS = 64
 SEED = 0
 CACHE_FORMAT = b"tangere-pieces-1"
 
@@ -141,6 +143,7 @@ def _check_volume(points: Array, triangles: IntArray, what: str) -> None:
     volume, low, high = _component_volumes(points, triangles)
     total = float(volume.sum())
     used = points[np.unique(triangles)]
+    check_resolution(used.min(axis=0), used.max(axis=0), what)
     extent = float((used.max(axis=0) - used.min(axis=0)).max())
     # A solid of thickness FLAT and the same width is the thinnest accepted.
     if abs(total) <= FLAT * FLAT * extent**3:
@@ -226,7 +229,7 @@ def _split(vertices: Array, faces: IntArray, what: str) -> list[Array]:
     from tangere._jit import cache_root
 
     key = hashlib.sha256(CACHE_FORMAT)
-    key.update(f"{CONCAVITY} {SEED} {MAX_SIMPLE_POINTS} {vertices.shape} {faces.shape}".encode())
+    key.update(f"{CONCAVITY} {SEED} {PIECE_POINTS} {vertices.shape} {faces.shape}".encode())
     key.update(np.ascontiguousarray(vertices, dtype="<f8").tobytes())
     key.update(np.ascontiguousarray(faces, dtype="<i4").tobytes())
     path = cache_root() / "decompositions" / f"{key.hexdigest()[:32]}.npz"
@@ -248,7 +251,7 @@ def _run_coacd(vertices: Array, faces: IntArray, what: str) -> list[Array]:
         pieces: list[tuple[Any, Any]] = coacd.run_coacd(
             coacd.Mesh((vertices - centre) / size, faces),
             threshold=CONCAVITY,
-            max_ch_vertex=MAX_SIMPLE_POINTS,
+            max_ch_vertex=PIECE_POINTS,
             decimate=True,
             seed=SEED,
         )
@@ -278,17 +281,21 @@ def _write_pieces(path: Path, clouds: list[Array]) -> None:
     points = np.concatenate(clouds)
     ends = np.cumsum([len(cloud) for cloud in clouds])
     digest = np.frombuffer(_digest(points, ends), dtype=np.uint8)
+    archive = io.BytesIO()
+    np.savez(archive, points=points, ends=ends, digest=digest)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, points=points, ends=ends, digest=digest)
-            os.replace(name, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
-            raise
+        write_whole(path, archive.getvalue())
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that others see the old content or the new, never a part of it."""
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        draft.write_bytes(content)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _digest(points: Array, ends: NDArray[np.int64]) -> bytes:

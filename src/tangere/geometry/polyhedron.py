@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tangere.errors import SceneError
-from tangere.geometry.checks import LARGEST, SMALLEST, frozen, show
+from tangere.geometry.checks import LARGEST, SMALLEST, check_resolution, frozen, show
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -79,6 +79,7 @@ class Polyhedron(NamedTuple):
     def moved(self, rotation: Array, position: Array) -> Polyhedron:
         """The polyhedron turned by a 3x3 `rotation`, then shifted by `position` [m]."""
         vertices = self.vertices @ rotation.T + position
+        check_resolution(vertices.min(axis=0), vertices.max(axis=0), "moved part")
         normals = self.planes[:, :3] @ rotation.T
         return _with_planes(vertices, normals, self.loop_start, self.loops)
 
@@ -161,11 +162,14 @@ def checked_points(points: ArrayLike, what: str) -> Array:
             f"{what}: {count} points, at most {MAX_POINTS} are accepted; thin the cloud out first"
         )
     try:
-        cloud = np.array(points, dtype=np.float64)
+        raw = np.asarray(points)
     except (TypeError, ValueError, OverflowError):
         raise SceneError(f"{what}: expected rows of three numbers, got {show(points)}") from None
-    if cloud.ndim != 2 or cloud.shape[1] != 3:
-        raise SceneError(f"{what}: expected an array of shape (n, 3), got shape {cloud.shape}")
+    if raw.ndim != 2 or raw.shape[1] != 3 or raw.dtype.kind not in "iuf":
+        raise SceneError(
+            f"{what}: expected numbers of shape (n, 3), got {raw.dtype} of shape {raw.shape}"
+        )
+    cloud = np.array(raw, dtype=np.float64)
     bad = ~(np.abs(cloud) <= LARGEST).all(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
@@ -191,6 +195,7 @@ def _stretched(cloud: Array, what: str) -> Array:
     longest = float((high - low).max())
     if longest < SMALLEST:
         raise SceneError(f"{what}: all points coincide; give points that span a volume")
+    check_resolution(low, high, what)
     local = (cloud - 0.5 * (low + high)) / longest
     local -= local.mean(axis=0)
     _, axes = np.linalg.eigh(local.T @ local)

@@ -18,6 +18,7 @@ import numpy as np
 from tangere.errors import SceneError
 from tangere.geometry.checks import (
     Record,
+    check_resolution,
     frozen,
     integer,
     positive,
@@ -343,6 +344,11 @@ class Compound(Shape):
                     unit(pose[1], f"Compound pose {i} orientation (w, x, y, z)", 4),
                 )
             )
+        for i, (shape, (position, _)) in enumerate(zip(shapes, checked, strict=True)):
+            vertices, _ = shape.surface()
+            corner = np.abs(vertices).max(axis=0) + np.abs(position)
+            size = vertices.max(axis=0) - vertices.min(axis=0)
+            check_resolution(corner - size, corner, f"Compound shape {i}")
         self._set(shapes=tuple(shapes), poses=tuple(checked))
 
     def surface(self) -> Surface:

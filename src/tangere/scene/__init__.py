@@ -1,0 +1,1 @@
+"""Scenes in words, their files and their library; and their way into the model's arrays."""

@@ -1,0 +1,308 @@
+"""Built-in scenes: to look at, to learn from and to measure on.
+
+`SCENES` names them all; `build` makes one. The builders can also be called, some with parameters.
+"""
+
+from __future__ import annotations
+
+from math import cos, pi, sin
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tangere.errors import SceneError
+from tangere.geometry.checks import hint, integer, show
+from tangere.geometry.shapes import Box, Capsule, Compound, Cone, Convex, Cylinder, Mesh, Sphere
+from tangere.scene.scene import Material, Scene
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tangere.geometry.shapes import Shape
+    from tangere.maths.vec import Array
+
+X, Y, Z = np.eye(3)
+UPRIGHT = (1.0, 0.0, 0.0, 0.0)
+
+
+class Entry(NamedTuple):
+    """A scene of the library."""
+
+    description: str
+    """One line for people."""
+    builder: Callable[[], Scene]
+    """Makes a fresh copy."""
+
+
+def build(name: str) -> Scene:
+    """A fresh copy of the built-in scene of that name."""
+    if name not in SCENES:
+        raise SceneError(f"unknown scene {show(name)}{hint(name, list(SCENES))}")
+    return SCENES[name].builder()
+
+
+def falling_cube() -> Scene:
+    """A cube of 2 m and 1 kg, tilted by 0.1 rad, its lowest edge 1 m above the floor."""
+    tilt, edge = 0.1, 2.0
+    scene = Scene()
+    scene.add_floor(material=Material(0.0, 0.0))
+    lowest = 0.5 * edge * (cos(tilt) + sin(tilt))
+    scene.add_body(
+        Box((edge, edge, edge)),
+        mass=1.0,
+        position=(0.0, 0.0, 1.0 + lowest),
+        orientation=turn(Y, tilt),
+        material=Material(0.0, 0.0),
+        name="cube",
+    )
+    return scene
+
+
+def block_tower(count: int = 13, *, jitter: float = 1e-3, seed: int = 0) -> Scene:
+    """A tower of blocks of 2 x 1 x 1 m and 1 kg lying flat, shifted sideways at random.
+
+    Args:
+        count: Number of blocks.
+        jitter: Largest sideways shift [m].
+        seed: Of the shifts.
+    """
+    integer(count, "block_tower count", 1, 10_000)
+    shifts = np.random.default_rng(seed).uniform(-jitter, jitter, (count, 2))
+    scene = Scene()
+    scene.add_floor()
+    for i, (x, y) in enumerate(shifts):
+        scene.add_body(Box((2.0, 1.0, 1.0)), mass=1.0, position=(x, y, i + 0.5), name=f"block-{i}")
+    return scene
+
+
+def blocks() -> Scene:
+    """Six blocks of 0.1 m and 0.2 kg: a small pyramid to push over."""
+    scene = Scene()
+    scene.add_floor()
+    edge, gap = 0.1, 0.02
+    for row, count in enumerate((3, 2, 1)):
+        for i in range(count):
+            x = (i - 0.5 * (count - 1)) * (edge + gap)
+            scene.add_body(
+                Box((edge, edge, edge)),
+                mass=0.2,
+                position=(x, 0.0, (row + 0.5) * edge),
+                name=f"block-{row}-{i}",
+            )
+    return scene
+
+
+def stick_slip() -> Scene:
+    """A 1 kg cube on the floor, pulled at its base by a spring whose far end moves at 0.05 m/s."""
+    edge = 0.1
+    material = Material(static_friction=0.5, kinetic_friction=0.3)
+    scene = Scene()
+    scene.add_floor(material=material)
+    cube = scene.add_body(
+        Box((edge, edge, edge)),
+        mass=1.0,
+        position=(0.0, 0.0, 0.5 * edge),
+        material=material,
+        name="cube",
+    )
+    scene.add_spring(
+        cube,
+        anchor_a=(0.0, 0.0, -0.5 * edge),
+        anchor_b=(0.0, 0.0, 0.0),
+        stiffness=50.0,
+        velocity=(0.05, 0.0, 0.0),
+        name="pull",
+    )
+    return scene
+
+
+def spinning_block() -> Scene:
+    """A flat block that slides and spins on the floor; both motions end together."""
+    material = Material(static_friction=0.3, kinetic_friction=0.3)
+    scene = Scene()
+    scene.add_floor(material=material)
+    scene.add_body(
+        Box((0.2, 0.2, 0.05)),
+        mass=1.0,
+        position=(0.0, 0.0, 0.025),
+        velocity=(0.5, 0.0, 0.0),
+        angular_velocity=(0.0, 0.0, 10.0),
+        material=material,
+        name="block",
+    )
+    return scene
+
+
+def spinning_top() -> Scene:
+    """A cone of 0.05 m on its tip at 100 rad/s, tilted by 0.1 rad."""
+    size, tilt, spin = 0.05, 0.1, 100.0
+    material = Material(static_friction=0.3, kinetic_friction=0.3)
+    axis = np.array([sin(tilt), 0.0, cos(tilt)])
+    scene = Scene()
+    scene.add_floor(material=material)
+    scene.add_body(
+        Cone(size, size, facets=24),
+        mass=0.05,
+        # The apex, 3/4 of the height from the origin, stands on the floor.
+        position=0.75 * size * axis,
+        orientation=turn(Y, pi + tilt),
+        angular_velocity=spin * axis,
+        material=material,
+        name="top",
+    )
+    return scene
+
+
+def slope() -> Scene:
+    """Four blocks on a slope of 20 degrees: two slippery ones slide, two rough ones stay."""
+    angle = np.deg2rad(20.0)
+    normal = np.array([-sin(angle), 0.0, cos(angle)])
+    scene = Scene()
+    scene.add_floor(normal=normal, material=Material(1.0, 1.0), name="slope")
+    for i, mu in enumerate((0.1, 0.3, 0.5, 0.7)):
+        scene.add_body(
+            Box((0.1, 0.1, 0.05)),
+            mass=0.5,
+            position=0.025 * normal + (0.15 * i - 0.225) * Y,
+            orientation=turn(Y, -float(angle)),
+            material=Material(mu, 0.8 * mu),
+            name=f"friction-{mu}",
+        )
+    return scene
+
+
+def dominoes(count: int = 20) -> Scene:
+    """A row of dominoes, the first one already falling."""
+    integer(count, "dominoes count", 1, 10_000)
+    thickness, width, height, spacing = 0.01, 0.03, 0.06, 0.03
+    tilt = 0.25
+    scene = Scene()
+    scene.add_floor()
+    for i in range(count):
+        # The first one stands on its lower front edge, tilted towards the others.
+        angle = tilt if i == 0 else 0.0
+        centre = 0.5 * (height * cos(angle) + thickness * sin(angle))
+        scene.add_body(
+            Box((thickness, width, height)),
+            density=700.0,
+            position=(i * spacing, 0.0, centre),
+            orientation=turn(Y, angle),
+            name=f"domino-{i}",
+        )
+    return scene
+
+
+def heap(count: int = 30, *, seed: int = 0) -> Scene:
+    """Random shapes that fall into a bin of four walls.
+
+    Args:
+        count: Number of bodies.
+        seed: Of shapes, places and turns.
+    """
+    integer(count, "heap count", 1, 10_000)
+    rng = np.random.default_rng(seed)
+    scene = Scene()
+    scene.add_floor()
+    half, wall = 0.3, 0.02
+    for i, (x, y) in enumerate(((1, 0), (-1, 0), (0, 1), (0, -1))):
+        size = (wall, 2 * half, 0.3) if x else (2 * half, wall, 0.3)
+        position = (x * (half + wall / 2), y * (half + wall / 2), 0.15)
+        scene.add_body(Box(size), position=position, fixed=True, name=f"wall-{i}")
+    for i in range(count):
+        # Layers of nine on a coarse grid: no two overlap at the start.
+        layer, place = divmod(i, 9)
+        grid = np.array([place % 3 - 1, place // 3 - 1], dtype=np.float64)
+        x, y = 0.18 * grid + rng.uniform(-0.01, 0.01, 2)
+        scene.add_body(
+            _random_shape(rng),
+            density=800.0,
+            position=(x, y, 0.4 + 0.18 * layer),
+            orientation=rng.normal(size=4),
+            name=f"body-{i}",
+        )
+    return scene
+
+
+def mixed_shapes() -> Scene:
+    """One body of every kind of shape, dropped on the floor."""
+    scene = Scene()
+    scene.add_floor()
+    dumbbell = Compound(
+        [Cylinder(0.015, 0.14, facets=16), Sphere(0.04), Sphere(0.04)],
+        [((0, 0, 0), UPRIGHT), ((0, 0, -0.08), UPRIGHT), ((0, 0, 0.08), UPRIGHT)],
+    )
+    stone = Convex(0.06 * np.random.default_rng(4).normal(size=(24, 3)).clip(-1.0, 1.0))
+    shapes: dict[str, Shape] = {
+        "box": Box((0.1, 0.12, 0.08)),
+        "ball": Sphere(0.06),
+        "cylinder": Cylinder(0.05, 0.12),
+        "cone": Cone(0.06, 0.12),
+        "capsule": Capsule(0.04, 0.1),
+        "stone": stone,
+        "dumbbell": dumbbell,
+        "ring": ring_mesh(0.04, 0.09, 0.04),
+    }
+    for i, (name, shape) in enumerate(shapes.items()):
+        column, row = i % 4, i // 4
+        scene.add_body(
+            shape,
+            position=(0.25 * column - 0.375, 0.25 * row - 0.125, 0.25),
+            orientation=turn(X, 0.3 * i),
+            name=name,
+        )
+    return scene
+
+
+def ring_mesh(inner: float, outer: float, height: float, facets: int = 24) -> Mesh:
+    """A flat ring about z as a concave mesh; radii and height [m]."""
+    angle = 2.0 * pi * np.arange(facets) / facets
+    circle = np.column_stack((np.cos(angle), np.sin(angle), np.zeros(facets)))
+    rise = 0.5 * height * Z
+    # Four circles, walked around the ring's cross-section so that all triangles face outwards.
+    circles = [outer * circle - rise, outer * circle + rise]
+    circles += [inner * circle + rise, inner * circle - rise]
+    faces = []
+    for k in range(4):
+        for i in range(facets):
+            j = (i + 1) % facets
+            a, b = k * facets, (k + 1) % 4 * facets
+            faces += [(a + i, a + j, b + j), (a + i, b + j, b + i)]
+    return Mesh(np.concatenate(circles), np.array(faces))
+
+
+def turn(axis: Array, angle: float) -> Array:
+    """Quaternion (w, x, y, z) of a turn about a unit axis by `angle` [rad]."""
+    return np.array([cos(0.5 * angle), *(sin(0.5 * angle) * axis)])
+
+
+def _random_shape(rng: np.random.Generator) -> Shape:
+    a, b, c = rng.uniform(0.04, 0.08, 3)
+    kinds: list[Callable[[], Shape]] = [
+        lambda: Box((a, b, c)),
+        lambda: Sphere(0.6 * a, subdivisions=2),
+        lambda: Cylinder(0.5 * a, b, facets=16),
+        lambda: Cone(0.7 * a, 1.2 * b, facets=16),
+        lambda: Capsule(0.4 * a, 0.8 * b, facets=8),
+        lambda: Convex(0.7 * a * _directions(rng, 16)),
+    ]
+    return kinds[int(rng.integers(len(kinds)))]()
+
+
+def _directions(rng: np.random.Generator, count: int) -> Array:
+    points = rng.normal(size=(count, 3))
+    directions: Array = points / np.linalg.norm(points, axis=1)[:, None]
+    return directions
+
+
+SCENES: dict[str, Entry] = {
+    "blocks": Entry("a small pyramid of six blocks to push over", blocks),
+    "block-tower": Entry("thirteen blocks on top of each other", block_tower),
+    "dominoes": Entry("a row of twenty dominoes, the first one falling", dominoes),
+    "falling-cube": Entry("a tilted cube drops and comes to rest", falling_cube),
+    "heap": Entry("thirty mixed shapes fall into a bin", heap),
+    "mixed-shapes": Entry("one body of every kind of shape", mixed_shapes),
+    "slope": Entry("four blocks of different friction on a slope", slope),
+    "spinning-block": Entry("a block slides and spins until friction stops both", spinning_block),
+    "spinning-top": Entry("a cone spins on its tip", spinning_top),
+    "stick-slip": Entry("a block pulled through a spring sticks and slips in turn", stick_slip),
+}
