@@ -1,0 +1,297 @@
+"""The command line: `tangere play | scenes | reproduce | bench | doctor`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from tangere.errors import SceneError
+
+if TYPE_CHECKING:
+    from tangere.doctor import Diagnosis
+    from tangere.experiments.experiment import Outcome, Tell
+
+FAILED = 1  # a claim fails
+WRONG_INPUT = 2  # the command, a name, a file or a value
+INTERRUPTED = 130  # as a shell reports Ctrl-C
+
+app = typer.Typer(
+    name="tangere",
+    help="Real-time haptic rendering and contact simulation.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; every error is one line on stderr, a traceback only with `--debug`."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    debug = "--debug" in given  # wherever it stands
+    given = [word for word in given if word != "--debug"]
+    try:
+        code = app(args=given or ["--help"], prog_name="tangere", standalone_mode=False)
+    except typer.Exit as stop:
+        sys.exit(stop.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        sys.stderr.write("tangere: stopped\n")
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        if debug:
+            raise
+        sys.stderr.write(f"tangere: {_one_line(error)}\n")
+        sys.exit(WRONG_INPUT)
+    sys.exit(code or 0)
+
+
+def _one_line(error: Exception) -> str:
+    """What went wrong in one line, with the remedy where the error has none of its own."""
+    if hasattr(error, "format_message"):  # the command line was not understood
+        text = f"{error.format_message()} (see tangere --help)"
+    elif isinstance(error, SceneError):
+        text = str(error)
+    elif isinstance(error, OSError):
+        text = f"{error.filename or ''}: {error.strerror or error}".lstrip(": ")
+    else:
+        text = f"{type(error).__name__}: {error} (tangere --debug shows where)"
+    return " ".join(text.split())
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"tangere {version('tangere')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _top(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+) -> None:
+    """Real-time haptic rendering and contact simulation."""
+
+
+# ---------------------------------------------------------------- scenes
+
+
+@app.command()
+def scenes() -> None:
+    """List the built-in scenes."""
+    from tangere.scene.library import SCENES
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, (description, _) in SCENES.items():
+        table.add_row(f"[bold]{escape(name)}[/bold]", escape(description))
+    Console(soft_wrap=True).print(table)
+
+
+# ---------------------------------------------------------------- play
+
+
+@app.command()
+def play(
+    scene: Annotated[str, typer.Argument(help="Built-in scene or a .toml file.")] = "blocks",
+    method: Annotated[str, typer.Option(help="Contact method: volume or point.")] = "volume",
+    seconds: Annotated[
+        float | None, typer.Option(min=0.0, help="Stop after this time and print the summary [s].")
+    ] = None,
+    *,
+    headless: Annotated[bool, typer.Option("--headless", help="Open no browser.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page.")] = 8080,
+    dt: Annotated[float, typer.Option(help="Simulation step [s].")] = 1e-3,
+) -> None:
+    """Open an interactive scene in the browser."""
+    from tangere.viewer.app import play as start
+
+    start(scene, method=method, seconds=seconds, headless=headless, port=port, dt=dt)
+
+
+# ---------------------------------------------------------------- reproduce
+
+
+@app.command()
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME... | all]", help="Experiments; default all."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the report; default `report`, with --json none."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Run the papers' experiments: a table of claims with verdicts, figures and an HTML report."""
+    from tangere.experiments.experiment import reproduce as run
+    from tangere.experiments.registry import select
+
+    chosen = select(names or [])
+    folder = out if out is not None or as_json else Path("report")
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise SceneError(f"--out {folder} is a file: give a folder")
+    outcomes: list[Outcome] = []
+    for experiment in chosen:
+        with _bar(experiment.name) as tell:
+            outcome = run(experiment, None, tell)
+        outcomes.append(outcome)
+        if not as_json:
+            _show(outcome)
+    if folder is not None:
+        from tangere.experiments.report import write
+
+        with _bar("report"):
+            page = write(outcomes, folder)
+        if not as_json:
+            typer.echo(f"report: {page}")
+    if as_json:
+        answers = [outcome.as_json() for outcome in outcomes]
+        typer.echo(json.dumps(answers[0] if len(answers) == 1 else answers, indent=2))
+    if not all(outcome.passed for outcome in outcomes):
+        raise typer.Exit(FAILED)
+
+
+@contextmanager
+def _bar(name: str) -> Iterator[Tell]:
+    """A progress bar on stderr that goes away when its work is done."""
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("[bold]{task.description}[/bold]"),
+        BarColumn(bar_width=24),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[doing]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(name, total=1.0, doing="")
+
+        def tell(done: float, doing: str) -> None:
+            progress.update(task, completed=done, doing=escape(doing))
+
+        yield tell
+
+
+def _show(outcome: Outcome) -> None:
+    """Claims and the numbers beside them as tables on the terminal."""
+    from tangere.experiments.report import number
+
+    console = Console()
+    console.print(
+        f"\n[bold]{outcome.experiment.name}[/bold]  [dim]{escape(outcome.experiment.paper)}[/dim]"
+    )
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in ("claim", "paper", "here", "verdict"):
+        table.add_column(title, overflow="fold", no_wrap=title == "verdict")
+    for claim in outcome.claims:
+        verdict = "[green]holds[/green]" if claim.pass_ else "[bold red]fails[/bold red]"
+        table.add_row(
+            escape(claim.text), escape(claim.paper), number(claim.measured, claim.unit), verdict
+        )
+    console.print(table)
+    if outcome.beside:
+        console.print("\n[dim]beside: shown, not judged[/dim]")
+        others = Table(box=None, pad_edge=False, show_header=False)
+        for reading in outcome.beside:
+            others.add_row(
+                escape(reading.what), escape(reading.who), number(reading.measured, reading.unit)
+            )
+        console.print(others)
+    console.print(f"[dim]{outcome.seconds:.1f} s[/dim]")
+
+
+# ---------------------------------------------------------------- bench
+
+
+@app.command()
+def bench(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME...]", help="Benchmarks; default all.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Measure speed and its spread, beside each other engine that is installed."""
+    from tangere.bench import run
+
+    run(names or [], as_json=as_json)
+
+
+# ---------------------------------------------------------------- doctor
+
+
+@app.command()
+def doctor(
+    seconds: Annotated[
+        float, typer.Option(min=0.01, max=600.0, help="How long the timer is watched [s].")
+    ] = 2.0,
+) -> None:
+    """Can this machine hold the rate? Versions, timer jitter, missing parts, advice."""
+    from tangere.doctor import RATE, examine
+
+    with _bar("doctor") as tell:
+        tell(0.0, f"watching a {RATE:g} Hz loop for {seconds:g} s")
+        found = examine(seconds)
+    _show_diagnosis(found)
+
+
+def _show_diagnosis(found: Diagnosis) -> None:
+    from tangere.doctor import BINS
+
+    console = Console(highlight=False)
+    table = Table(box=None, show_header=False, pad_edge=False)
+    load = "" if found.load is None else f", load {found.load:.2f}"
+    rows = {
+        "tangere": f"{found.tangere} on Python {found.python}",
+        "system": found.system,
+        "processor": f"{found.processor}, {found.cores} cores{load}",
+        "libraries": ", ".join(
+            f"{part.name} {part.version or 'missing'}" for part in found.required
+        ),
+        "optional": "\n".join(
+            f"{part.name} {part.version}"
+            if part.version
+            else f"{part.name}: not installed, {part.purpose}"
+            for part in found.optional
+        ),
+        "browser": found.browser or "none found",
+        "cache": f"{found.cache}: {found.cache_size / 1e6:.1f} MB, "
+        f"{found.compiled} kernels compiled for these sources",
+    }
+    for name, text in rows.items():
+        table.add_row(f"[bold]{name}[/bold]", escape(text))
+    console.print(table)
+    j = found.jitter
+    console.print(
+        f"\n[bold]timer[/bold]  {j.ticks} ticks at {j.rate:g} Hz; late by "
+        f"p50 {_duration(j.p50)}, p99 {_duration(j.p99)}, p99.9 {_duration(j.p999)}, "
+        f"worst {_duration(j.worst)}; {j.late} ticks later than half a period"
+    )
+    for label, count in zip(
+        (*(f"≤ {_duration(b)}" for b in BINS), "more"), j.histogram, strict=True
+    ):
+        share = count / j.ticks
+        bar = "█" * round(40 * share) or ("▏" if count else "")
+        console.print(f"  {label:>9}  {count:6d}  [cyan]{bar}[/cyan]")
+    console.print("\n[bold]advice[/bold]")
+    for line in found.advice:
+        console.print(f"  · {escape(line)}")
+
+
+def _duration(seconds: float) -> str:
+    return f"{1e6 * seconds:.3g} µs" if seconds < 1e-3 else f"{1e3 * seconds:.3g} ms"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""The experiments by name, in the order of the report."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from tangere.errors import SceneError
+from tangere.experiments import (
+    hasegawa2004_block_tower,
+    hasegawa2004_falling_cube,
+    hasegawa2004_stick_slip,
+    spin_down,
+)
+from tangere.experiments.experiment import Experiment
+
+EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
+    module.EXPERIMENT.name: module.EXPERIMENT
+    for module in (
+        hasegawa2004_block_tower,
+        hasegawa2004_falling_cube,
+        hasegawa2004_stick_slip,
+        spin_down,
+    )
+}
+
+
+def find(name: str) -> Experiment[Any, Any]:
+    """The experiment of that name; a `SceneError` with the closest name otherwise."""
+    if name in EXPERIMENTS:
+        return EXPERIMENTS[name]
+    close = difflib.get_close_matches(name, EXPERIMENTS, n=1, cutoff=0.4)
+    hint = f"did you mean '{close[0]}'?" if close else f"choose from {', '.join(EXPERIMENTS)}"
+    raise SceneError(f"unknown experiment '{name}': {hint}")
+
+
+def select(names: list[str]) -> list[Experiment[Any, Any]]:
+    """The named experiments, each once; all of them for `all` or no name."""
+    if not names or "all" in names:
+        return list(EXPERIMENTS.values())
+    return [find(name) for name in dict.fromkeys(names)]
