@@ -8,6 +8,7 @@ their mass properties are those of the ideal solid.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import pi
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 MAX_NESTING = 32
 
 
-class Shape(Record):
+class Shape(Record, ABC):
     """What all shapes share; make one of the kinds below."""
 
     def parts(self) -> tuple[Polyhedron, ...]:
@@ -65,13 +66,13 @@ class Shape(Record):
         """Vertices [m] and outward triangles for drawing, shapes (n, 3) and (t, 3)."""
         return joined([(part.vertices, part.triangles()) for part in self.parts()])
 
-    @cached_property
-    def _parts(self) -> tuple[Polyhedron, ...]:
-        raise NotImplementedError
+    @property
+    @abstractmethod
+    def _parts(self) -> tuple[Polyhedron, ...]: ...
 
-    @cached_property
-    def _moments(self) -> Moments:
-        raise NotImplementedError
+    @property
+    @abstractmethod
+    def _moments(self) -> Moments: ...
 
     def _set(self, **fields: Any) -> None:
         for name, value in fields.items():
