@@ -147,9 +147,9 @@ def _support(v: PtrF8, n: int, dx: float, dy: float, dz: float) -> int:
 @kernel
 def _difference(va: PtrF8, i: int, vb: PtrF8, j: int, shift: Vec3, w: PtrF8, k: int) -> float:
     """|w|^2 of w = a_i - b_j - shift, written to place k."""
-    x = (va[3 * i] - vb[3 * j]) - shift[0]
-    y = (va[3 * i + 1] - vb[3 * j + 1]) - shift[1]
-    z = (va[3 * i + 2] - vb[3 * j + 2]) - shift[2]
+    x: float = (va[3 * i] - vb[3 * j]) - shift[0]
+    y: float = (va[3 * i + 1] - vb[3 * j + 1]) - shift[1]
+    z: float = (va[3 * i + 2] - vb[3 * j + 2]) - shift[2]
     w[3 * k] = x
     w[3 * k + 1] = y
     w[3 * k + 2] = z
