@@ -265,7 +265,7 @@ def _run_coacd(vertices: Array, faces: IntArray, what: str) -> list[Array]:
 def _read_pieces(path: Path) -> list[Array] | None:
     """Pieces stored earlier; None where there are none or the file is damaged."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
             points: NDArray[np.float64] = stored["points"]
             ends: NDArray[np.int64] = stored["ends"]
             digest = bytes(stored["digest"])

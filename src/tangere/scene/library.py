@@ -159,13 +159,14 @@ def slope() -> Scene:
     normal = np.array([-sin(angle), 0.0, cos(angle)])
     scene = Scene()
     scene.add_floor(normal=normal, material=Material(1.0, 1.0), name="slope")
-    for i, mu in enumerate((0.1, 0.3, 0.5, 0.7)):
+    # Friction of a pair is the geometric mean: against the slope's 1, mu² acts as mu; tan 20° = 0.36.
+    for i, mu in enumerate((0.2, 0.3, 0.5, 0.7)):
         scene.add_body(
             Box((0.1, 0.1, 0.05)),
             mass=0.5,
             position=0.025 * normal + (0.15 * i - 0.225) * Y,
             orientation=turn(Y, -float(angle)),
-            material=Material(mu, 0.8 * mu),
+            material=Material(mu**2, (0.9 * mu) ** 2),
             name=f"friction-{mu}",
         )
     return scene
