@@ -16,7 +16,7 @@ from math import inf
 from typing import NamedTuple
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8, PtrI4, local_i4, local_i8, off
+from tangere._ptr import PtrF8, PtrI4, local_f8, local_i4, local_i8, off
 from tangere.maths.vec import Vec3
 from tangere.model import Soup
 
@@ -150,6 +150,7 @@ def _clip_by_list(
 ) -> int:
     lo, hi = _common_box(a, b)
     cutting = local_i4(512)  # planes of b that cut the common box
+    wall = local_f8(4)
     planes = 0
     for j in range(b.face_count):
         n = off(b.planes, 4 * j)
@@ -164,6 +165,19 @@ def _clip_by_list(
             continue
         size = _load_face(a, f, soup)
         here, there = 0, 3 * MAX_POLYGON
+        # Planes that miss the common box were left out: what sticks out of the box has to go first.
+        for side in range(6):
+            k, sign = side >> 1, 1.0 - 2.0 * (side & 1)
+            limit = hi[k] if sign > 0.0 else -lo[k]
+            p = off(soup.clip, here)
+            beyond = False
+            for i in range(size):
+                beyond = beyond or sign * p[3 * i + k] > limit + eps
+            if beyond:
+                wall[0], wall[1], wall[2], wall[3] = 0.0, 0.0, 0.0, limit
+                wall[k] = sign
+                size = _cut(p, size, wall, eps, off(soup.clip, there))
+                here, there = there, here
         for c in range(planes):
             plane = off(b.planes, 4 * cutting[c])
             outside, inside, touch = 0, 0, 0
