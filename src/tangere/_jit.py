@@ -35,7 +35,9 @@ PACKAGE = Path(__file__).resolve().parent
 
 # Neither a kernel nor anything that a kernel imports stands in these (tests/test_kernels.py proves
 # it), so that editing a scene or a report does not cost everybody a compilation.
-UNHASHED = frozenset({"cli.py", "warmup.py", "simulation.py", "experiments", "scene", "viewer"})
+UNHASHED = frozenset(
+    {"cli.py", "doctor.py", "experiments", "scene", "simulation.py", "viewer", "warmup.py"}
+)
 
 # Compiled folders left when a new one is made: a few branches, each in the fast and checked build.
 KEPT_FOLDERS = 8

@@ -1,1 +1,61 @@
-"""Speed, measured: `tangere bench`."""
+"""Speed, measured: what `tangere bench` runs.
+
+Every benchmark is one function of the number of rounds; its module is imported when asked for.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from importlib import import_module
+
+from tangere.bench.report import Result, show
+from tangere.errors import SceneError
+
+NAMES = {
+    "block-tower": "time per step of stacked blocks beside MuJoCo, Bullet and ODE",
+    "heap": "time and memory of 100, 1,000 and 10,000 blocks in a heap",
+    "gjk": "distance of two hulls of 8, 32 and 192 vertices, warm and cold",
+    "volume": "contact volume of two hulls of 8, 32 and 192 vertices, by clipping and by duality",
+    "startup": "import, first start and every later start",
+}
+
+_FUNCTIONS = {
+    "block-tower": ("block_tower", "measure"),
+    "heap": ("heap", "measure"),
+    "gjk": ("pairs", "measure_gjk"),
+    "volume": ("pairs", "measure_volume"),
+    "startup": ("startup", "measure"),
+}
+
+
+def run(
+    names: Sequence[str] = (), *, as_json: bool = False, rounds: int | None = None
+) -> list[Result]:
+    """Results of the named benchmarks, all by default, printed one by one as they come.
+
+    Args:
+        names: Keys of `NAMES`.
+        as_json: Print one JSON list instead of tables.
+        rounds: Turns of each contestant; more give better tails. None leaves each its own default.
+    """
+    for name in names:
+        if name not in NAMES:
+            near = difflib.get_close_matches(name, NAMES, 1)
+            remedy = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(NAMES)}"
+            raise SceneError(f"no benchmark named {name!r}: {remedy}")
+    results: list[Result] = []
+    for name in names or NAMES:
+        module, function = _FUNCTIONS[name]
+        measure = getattr(import_module(f"tangere.bench.{module}"), function)
+        result: Result = measure() if rounds is None else measure(rounds)
+        results.append(result)
+        if not as_json:
+            show(result)
+    if as_json:
+        import json
+        import sys
+
+        json.dump([result.to_json() for result in results], sys.stdout, indent=1)
+        sys.stdout.write("\n")
+    return results

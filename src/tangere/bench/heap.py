@@ -1,0 +1,119 @@
+"""Growth with size: blocks that fall into a heap, 100, 1,000 and 10,000 of them.
+
+Time per step and memory must grow in proportion to the blocks. Each size runs in a process of its
+own, so that its memory can be told from that of the others.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tangere as tg
+from tangere._jit import PACKAGE
+from tangere.bench.report import Result, Row, Table, line_fit, spread
+from tangere.bench.turns import durations
+
+COUNTS = (100, 1_000, 10_000)
+BLOCK = (0.1, 0.1, 0.05)  # [m]
+SPACING = 0.14  # [m] between centres at the start: no two blocks overlap, however they are turned
+DT = 1e-3  # [s]
+FALL = 0.4  # [s] before timing: the lower half lies, the upper half still arrives
+STEPS_PER_CALL = 5
+
+
+def scene(count: int) -> tg.Scene:
+    """A loose cube of randomly turned blocks above a floor."""
+    rng = np.random.default_rng(count)
+    side = round(count ** (1 / 3) + 0.5)
+    made = tg.Scene()
+    made.add_floor()
+    shape = tg.Box(BLOCK)
+    for i in range(count):
+        place = np.array([i % side, i // side % side, i // side**2 + 0.5])
+        made.add_body(
+            shape,
+            mass=0.2,
+            position=SPACING * place,
+            orientation=rng.normal(size=4),
+        )
+    return made
+
+
+def measure(rounds: int = 20, counts: tuple[int, ...] = COUNTS) -> Result:
+    """Time per step and memory of all sizes; a round is one call of a few steps."""
+    begin = time.perf_counter()
+    times: list[Row] = []
+    memory: list[Row] = []
+    for count in counts:
+        found = _in_fresh_process(count, rounds)
+        spent = spread(found["seconds"], STEPS_PER_CALL)
+        per_block = {"p50 / block [µs]": spent["p50 [µs]"] / count}
+        times.append({"blocks": count, "contacts": found["contacts"], **spent, **per_block})
+        memory.append(
+            {
+                "blocks": count,
+                "memory [MB]": found["bytes"] / 1e6,
+                "per block [kB]": found["bytes"] / count / 1e3,
+                "built in [s]": found["build"],
+            }
+        )
+    notes = []
+    for what, rows, column in (
+        ("time per step [µs]", times, "p50 [µs]"),
+        ("memory [MB]", memory, "memory [MB]"),
+    ):
+        _, slope, r2 = line_fit(counts, [float(row[column] or 0.0) for row in rows])
+        notes.append(f"{what} grows by {slope:.3g} per block, R² = {r2:.4f}")
+    settings = {"step_s": DT, "fall_s": FALL, "steps_per_call": STEPS_PER_CALL, "rounds": rounds}
+    tables = [
+        Table(f"a heap of blocks, time per step of {1e3 * DT:g} ms", times),
+        Table("a heap of blocks, memory beyond the first block", memory),
+    ]
+    return Result("heap", settings, tables, notes, time.perf_counter() - begin)
+
+
+def _in_fresh_process(count: int, rounds: int) -> dict[str, Any]:
+    code = f"from tangere.bench.heap import report; report({count}, {rounds})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent
+    )
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def report(count: int, rounds: int) -> None:
+    """Build, drop and time one heap; print the findings as JSON."""
+    tg.Simulation(scene(1)).step()  # everything that is loaded once is loaded now
+    before = resident()
+    start = time.perf_counter()
+    simulation = tg.Simulation(scene(count), dt=DT)
+    build = time.perf_counter() - start
+    simulation.step(round(FALL / DT))
+    seconds = durations(lambda: simulation.step(STEPS_PER_CALL), rounds)
+    found = {
+        "seconds": seconds,
+        "contacts": len(simulation.contacts),
+        "bytes": resident() - before,
+        "build": build,
+    }
+    json.dump(found, sys.stdout)
+
+
+def resident() -> int:
+    """Memory that this process holds now [bytes]; its peak where the system does not tell."""
+    statm = Path("/proc/self/statm")
+    if statm.exists():
+        import os
+
+        return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    import resource
+
+    scale = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
