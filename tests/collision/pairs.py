@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.spatial import HalfspaceIntersection
 from scipy.spatial.transform import Rotation
 
+from tangere.collision.distance import edges
 from tangere.geometry.checks import rotation
 from tangere.geometry.shapes import Convex
 
@@ -105,17 +106,18 @@ def random_placement(
     if how == "aligned" and rng.random() < 0.7:
         d = np.eye(3)[rng.integers(3)]
     u, v = a.parts()[0].vertices, b.parts()[0].vertices
-    h = (u @ ra.T @ d).max() - (v @ rb.T @ d).min()  # just touching along d
+    u, v = u @ ra.T, v @ rb.T
+    if how in ("near", "touching", "shallow"):  # a feature of each meets at one point
+        d, at = _touch(rng, a, ra, b, rb)
+        gap = small * 10.0 ** rng.uniform(-9.0, -2.0)
+        t = {"near": gap, "touching": 0.0, "shallow": -gap}[how]
+        where = rng.normal(size=3) * max(extent(a), extent(b))
+        return (where, qa), (where + at + t * d, qb)
+    h = (u @ d).max() - (v @ d).min()  # just touching along d
     side = directions(rng, 1)[0] * small * rng.uniform(0.0, 0.4)
     side -= d * (side @ d)
     if how == "apart":
         t = h + small * 10.0 ** rng.uniform(-3.0, 1.0)
-    elif how == "near":
-        t = h + small * 10.0 ** rng.uniform(-9.0, -3.0)
-    elif how == "touching":
-        t = h
-    elif how == "shallow":
-        t = h - small * 10.0 ** rng.uniform(-7.0, -1.0)
     elif how == "nested":
         t, side = 0.0, small * rng.uniform(-0.05, 0.05, size=3)
     elif how == "deep":
@@ -125,6 +127,32 @@ def random_placement(
         t = h + small * float(rng.choice([0.0, -exponent, exponent]))
     where = rng.normal(size=3) * max(extent(a), extent(b))
     return (where, qa), (where + t * d + side, qb)
+
+
+def _touch(rng: Generator, a: Convex, ra: Array, b: Convex, rb: Array) -> tuple[Array, Array]:
+    """Outward direction of a, and the shift of b that makes features meet: vertex, edge or face."""
+    p, q = a.parts()[0], b.parts()[0]
+    u, v = p.vertices @ ra.T, q.vertices @ rb.T
+    kind = rng.integers(3)
+    if kind == 0:  # the outermost vertices along any direction
+        d = directions(rng, 1)[0]
+        return d, u[np.argmax(u @ d)] - v[np.argmin(v @ d)]
+    if kind == 1:  # a point of a face of a, the outermost vertex of b
+        f = int(rng.integers(len(p.planes)))
+        d = ra @ p.planes[f, :3]
+        loop = u[p.loops[p.loop_start[f] : p.loop_start[f + 1]]]
+        return d, rng.dirichlet(np.ones(len(loop))) @ loop - v[np.argmin(v @ d)]
+    for _ in range(50):  # two edges that cross
+        e, g = edges(p), edges(q)
+        i, j = e[rng.integers(len(e))], g[rng.integers(len(g))]
+        d = np.cross(u[i[1]] - u[i[0]], v[j[1]] - v[j[0]])
+        d = d / (np.linalg.norm(d) + 1e-300)
+        d = d if d @ ra @ (p.planes[i[2], :3] + p.planes[i[3], :3]) > 0.0 else -d
+        at = u[i[0]] - v[j[0]]
+        if (u @ d).max() - (u[i[0]] @ d) + (v[j[0]] @ d) - (v @ d).min() < 1e-9 * extent(a):
+            s, t = rng.random(2)
+            return d, at + s * (u[i[1]] - u[i[0]]) - t * (v[j[1]] - v[j[0]])
+    return d, u[np.argmax(u @ d)] - v[np.argmin(v @ d)]
 
 
 def _quaternion(rng: Generator) -> Array:
