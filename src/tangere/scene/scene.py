@@ -153,6 +153,8 @@ class Scene:
         self.floors: list[Floor] = []
         self.springs: list[Spring] = []
         self.materials: dict[str, Material] = {}
+        self._named: dict[str, Body | Floor | Spring] = {}
+        self._unnamed: dict[str, int] = {}  # how many of a kind were given a name here
 
     def add_material(self, name: str, material: Material) -> Material:
         """The material, from now on also known by `name` in this scene and in its file."""
@@ -187,6 +189,7 @@ class Scene:
             material=self._known_material(material, what),
         )
         self.floors.append(floor)
+        self._named[floor.name] = floor
         return floor
 
     def add_body(
@@ -245,6 +248,7 @@ class Scene:
             fixed=bool(fixed),
         )
         self.bodies.append(body)
+        self._named[body.name] = body
         return body
 
     def add_spring(
@@ -299,18 +303,18 @@ class Scene:
             velocity=end_velocity,
         )
         self.springs.append(spring)
+        self._named[spring.name] = spring
         return spring
 
     def __getitem__(self, name: str) -> Body | Floor | Spring:
         """The body, floor or spring of that name."""
-        for item in self._items():
-            if item.name == name:
-                return item
-        raise SceneError(f"unknown name {show(name)}{hint(name, self._names())}")
+        if name in self._named:
+            return self._named[name]
+        raise SceneError(f"unknown name {show(name)}{hint(name, list(self._named))}")
 
     def __contains__(self, name: object) -> bool:
         """Whether something in the scene has that name."""
-        return name in self._names()
+        return name in self._named
 
     def __eq__(self, other: object) -> bool:
         """Whether both describe the same things, number for number."""
@@ -343,23 +347,17 @@ class Scene:
 
         save_scene(self, path)
 
-    def _items(self) -> list[Body | Floor | Spring]:
-        return [*self.bodies, *self.floors, *self.springs]
-
-    def _names(self) -> list[str]:
-        return [item.name for item in self._items()]
-
     def _new_name(self, name: str | None, kind: str) -> str:
-        names = self._names()
         if name is None:
-            if kind not in names:
+            if kind not in self._named:
                 return kind
-            count = 2
-            while f"{kind}-{count}" in names:
+            count = self._unnamed.get(kind, 2)
+            while f"{kind}-{count}" in self._named:
                 count += 1
+            self._unnamed[kind] = count
             return f"{kind}-{count}"
         self._check_text(name, kind)
-        if name in names:
+        if name in self._named:
             raise SceneError(f"{kind} {show(name)}: the name is taken; choose another")
         return name
 
