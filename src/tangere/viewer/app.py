@@ -1,0 +1,249 @@
+"""`play`: a scene that runs in real time on a page in the browser, or without one."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+import webbrowser
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tangere.errors import SceneError
+from tangere.viewer.runner import Built, Runner, Settings, Tally, trouble_of
+
+if TYPE_CHECKING:
+    from tangere.scene.scene import Scene
+
+DRAW_INTERVAL = 1.0 / 30.0  # [s] between two pictures
+LEAST_PAUSE = 0.002  # [s] left to the other threads after a picture that took too long
+HEADLESS_SECONDS = 5.0  # [s] simulated without a page when nothing else is asked
+HEADLESS_CHUNK = 0.05  # [s] simulated between two checks
+OWN_SCENE = "(this scene)"
+
+
+@dataclass(frozen=True, slots=True)
+class PlaySummary:
+    """What happened while a scene was played."""
+
+    scene: str
+    method: str
+    dt: float
+    """Step [s]."""
+    steps: int
+    simulated: float
+    """Simulated time [s]."""
+    wall: float
+    """Time on the wall [s]."""
+    step_seconds: float
+    """Mean computing time per step [s]."""
+    worst_step_seconds: float
+    """Worst computing time per step, averaged over one frame [s]."""
+    most_contacts: int
+    kinetic: float
+    """Kinetic energy at the end [J]."""
+    faults: tuple[str, ...]
+    """What stopped the simulation, in words; empty when nothing did."""
+
+    def __str__(self) -> str:
+        """A few lines for the terminal."""
+        pace = self.simulated / self.wall if self.wall > 0.0 else 0.0
+        lines = [
+            f"{self.scene}, method {self.method}, step {1e3 * self.dt:g} ms",
+            f"  simulated {self.simulated:.2f} s in {self.wall:.2f} s ({pace:.2f} x real time), "
+            f"{self.steps} steps",
+            f"  computing per step: mean {1e6 * self.step_seconds:.1f} us, "
+            f"worst frame {1e6 * self.worst_step_seconds:.1f} us",
+            f"  most contacts {self.most_contacts}, kinetic energy at the end {self.kinetic:.3g} J",
+        ]
+        lines += [f"  {fault}" for fault in self.faults]
+        return "\n".join(lines)
+
+
+def play(
+    scene: Scene | str,
+    *,
+    method: str = "volume",
+    dt: float = 1e-3,
+    seconds: float | None = None,
+    headless: bool = False,
+    port: int = 8080,
+    open_browser: bool = True,
+) -> PlaySummary:
+    """Run a scene in real time on a page in the browser, and print what happened.
+
+    Args:
+        scene: A scene, the name of a built-in one, or the path of a scene file.
+        method: "volume" or "point".
+        dt: Step [s].
+        seconds: Stop after this time on the wall [s]; None runs until Ctrl-C. Headless: simulated
+            time [s], 5 s if not given.
+        headless: No page and no pace: simulate as fast as possible.
+        port: Of the page, on this machine only; a busy one is stepped over.
+        open_browser: Open the page where there is a screen; the address is printed in any case.
+
+    Raises:
+        SceneError: Unknown scene or method, or settings that cannot be simulated.
+    """
+    if seconds is not None and not 0.0 < seconds < float("inf"):
+        raise SceneError(f"play seconds: must be positive, got {seconds:g}; leave it out to run on")
+    first, builder = _builder(scene)
+    settings = Settings(first, method=method, dt=dt)
+    # On a fresh machine the kernels compile here, with a word on the terminal, not behind the page.
+    builder(settings).simulation.step(1)
+    if headless:
+        summary = _run_headless(builder(settings), seconds or HEADLESS_SECONDS)
+    else:
+        summary = _run_page(Runner(settings, builder), seconds, port, open_browser)
+    _say(str(summary))
+    return summary
+
+
+def scene_names() -> list[str]:
+    """Names of the built-in scenes."""
+    from tangere.scene.library import SCENES
+
+    return list(SCENES)
+
+
+def _builder(scene: Scene | str) -> tuple[str, Callable[[Settings], Built]]:
+    """Name of the first scene, and a function from settings to a simulation."""
+    from tangere.scene.scene import Scene
+
+    own: dict[str, Scene] = {}
+    if isinstance(scene, Scene):
+        first = OWN_SCENE
+        own[first] = scene
+    elif scene in scene_names():
+        first = scene
+    elif Path(scene).suffix == ".toml":
+        first = Path(scene).name
+        own[first] = Scene.load(scene)
+    else:
+        known = ", ".join(scene_names())
+        raise SceneError(f"play: unknown scene {scene!r}; give a .toml file or one of: {known}")
+
+    def build(settings: Settings) -> Built:
+        from tangere.scene import library
+        from tangere.simulation import Simulation, Volume
+        from tangere.viewer.feel import scaled
+
+        plain = own[settings.scene] if settings.scene in own else library.build(settings.scene)
+        chosen = scaled(plain, settings)
+        method: str | Volume = settings.method
+        if method == "volume":
+            method = Volume(normalization=settings.normalization, friction=settings.friction)
+        return Built(settings, chosen, Simulation(chosen, method=method, dt=settings.dt))
+
+    return first, build
+
+
+def _run_headless(built: Built, seconds: float) -> PlaySummary:
+    simulation, tally = built.simulation, Tally()
+    chunk = max(1, round(HEADLESS_CHUNK / simulation.dt))
+    total = max(1, round(seconds / simulation.dt))
+    begin = time.perf_counter()
+    while tally.steps < total and not tally.faults:
+        steps = min(chunk, total - tally.steps)
+        start = time.perf_counter()
+        try:
+            simulation.step(steps)
+            trouble = trouble_of(built.scene, simulation.positions, simulation.orientations)
+        except ArithmeticError as error:
+            trouble = str(error)
+        if trouble:
+            tally.faults.append(f"stopped at t = {simulation.time:.2f} s: {trouble}")
+        tally.count(steps, simulation.dt, time.perf_counter() - start, len(simulation.contacts))
+    return _summary(built, tally, time.perf_counter() - begin)
+
+
+def _described(first: str) -> dict[str, str]:
+    """Scenes to choose from and their one-line descriptions, the first one in front."""
+    from tangere.scene.library import SCENES
+
+    return {first: "", **{name: entry.description for name, entry in SCENES.items()}}
+
+
+class Page:
+    """A running scene on a page of this machine, from opening to `close`."""
+
+    def __init__(self, runner: Runner, port: int = 0) -> None:
+        from tangere.viewer.panel import Panel
+        from tangere.viewer.server import open_server
+        from tangere.viewer.stage import Stage
+
+        self.runner = runner
+        self._server, self.note = open_server(port, "tangere")
+        self.address = f"http://127.0.0.1:{self._server.get_port()}"
+        try:
+            first = runner.frame.built.settings.scene
+            self._panel = Panel(self._server, runner, Stage(self._server), _described(first))
+            self._panel.show(runner.frame)
+        except BaseException:
+            self.close()
+            raise
+        runner.start()
+
+    def run(self, seconds: float | None, stop: threading.Event) -> None:
+        """Draw the scene until the time on the wall is over [s] or `stop` is set."""
+        begin = time.perf_counter()
+        while seconds is None or time.perf_counter() - begin < seconds:
+            start = time.perf_counter()
+            self._panel.show(self.runner.frame)
+            if stop.wait(max(LEAST_PAUSE, start + DRAW_INTERVAL - time.perf_counter())):
+                break
+
+    def close(self) -> None:
+        """End the simulation and the server."""
+        from tangere.viewer.server import close_server
+
+        self.runner.stop()
+        close_server(self._server)
+
+
+def _run_page(runner: Runner, seconds: float | None, port: int, open_browser: bool) -> PlaySummary:
+    begin = time.perf_counter()
+    page = Page(runner, port)
+    try:
+        if page.note:
+            _say(page.note)
+        _say(f"{page.address}  (Ctrl-C ends it)")
+        if open_browser and _has_screen():
+            webbrowser.open(page.address)
+        page.run(seconds, threading.Event())
+    except KeyboardInterrupt:
+        _say("")  # the terminal stands behind its ^C
+    finally:
+        page.close()
+    return _summary(runner.frame.built, runner.tally, time.perf_counter() - begin)
+
+
+def _summary(built: Built, tally: Tally, wall: float) -> PlaySummary:
+    return PlaySummary(
+        scene=built.settings.scene,
+        method=built.settings.method,
+        dt=built.settings.dt,
+        steps=tally.steps,
+        simulated=tally.simulated,
+        wall=wall,
+        step_seconds=tally.stepping / max(1, tally.steps),
+        worst_step_seconds=tally.worst_step,
+        most_contacts=tally.most_contacts,
+        kinetic=float(built.simulation.energy.kinetic),
+        faults=tuple(tally.faults),
+    )
+
+
+def _has_screen() -> bool:
+    """Whether a browser could show a window; one in the terminal would only be in the way."""
+    if sys.platform in ("win32", "darwin"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

@@ -1,0 +1,86 @@
+"""A hand on a body: a soft damped spring between the mouse and the point it holds.
+
+The spring is solved implicitly together with the body's inertia, so no choice of mass or interval
+can shake. With e from the held point to the mouse, u the point's velocity, h the interval and
+W = 1/m − [r]× I⁻¹ [r]× the answer of the point to an impulse J:
+
+    J = h (k (e − h u⁺) − c u⁺),  u⁺ = u + W J
+    ⇒  (1 + (k h² + c h) W) J = h k e − (k h² + c h) u
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tangere.maths.vec import Array
+from tangere.viewer.outlines import rotation_matrices
+
+if TYPE_CHECKING:
+    from tangere.scene.scene import Scene
+    from tangere.simulation import Simulation
+
+FREQUENCY = (
+    2.0 * np.pi * 3.0
+)  # [rad/s] of the held body on its spring: follows within a third of a second
+MOST_WEIGHTS = 15.0  # the pull ends here, in weights of the body: no hand tears a pile apart
+LEAST_GRAVITY = 1.0  # [m/s²] weights are counted in at least this, for scenes without gravity
+
+
+class Pull(NamedTuple):
+    """The spring as the page draws it."""
+
+    point: Array
+    """Where it holds the body [m]."""
+    target: Array
+    """Where the mouse is [m]."""
+    force: float
+    """[N]"""
+    limited: bool
+    """Whether the force is at its limit."""
+
+
+class Grip:
+    """The held point of one body, and where it is wanted."""
+
+    def __init__(
+        self, simulation: Simulation, scene: Scene, body: int, point: Array, target: Array
+    ) -> None:
+        record = scene.bodies[body]
+        self.body = body
+        self.target = np.asarray(target, dtype=float)
+        self.limit = (
+            MOST_WEIGHTS * record.mass * max(LEAST_GRAVITY, float(np.linalg.norm(scene.gravity)))
+        )
+        self._mass = record.mass
+        self._centre = np.asarray(record.centre, dtype=float)
+        self._inverse_inertia = np.linalg.inv(np.asarray(record.inertia, dtype=float))
+        view = simulation[body]
+        rotation = rotation_matrices(np.asarray(view.orientation))
+        self._hold = rotation.T @ (np.asarray(point, dtype=float) - np.asarray(view.position))
+
+    def pull(self, simulation: Simulation, h: float) -> Pull:
+        """Give the body the spring's impulse over `h` seconds, and say what it was."""
+        view = simulation[self.body]
+        rotation = rotation_matrices(np.asarray(view.orientation))
+        position = np.asarray(view.position)
+        point = position + rotation @ self._hold
+        r = rotation @ (self._hold - self._centre)
+        inverse_inertia = rotation @ self._inverse_inertia @ rotation.T
+        velocity, omega = np.asarray(view.velocity), np.asarray(view.angular_velocity)
+        cross = np.array([[0.0, -r[2], r[1]], [r[2], 0.0, -r[0]], [-r[1], r[0], 0.0]])
+        answer = np.eye(3) / self._mass - cross @ inverse_inertia @ cross
+        k = self._mass * FREQUENCY**2
+        c = 2.0 * self._mass * FREQUENCY
+        soft = k * h * h + c * h
+        wanted = h * k * (self.target - point) - soft * (velocity + np.cross(omega, r))
+        impulse = np.linalg.solve(np.eye(3) + soft * answer, wanted)
+        force = float(np.linalg.norm(impulse)) / h
+        limited = force > self.limit
+        if limited:
+            impulse *= self.limit / force
+            force = self.limit
+        view.velocity = velocity + impulse / self._mass
+        view.angular_velocity = omega + inverse_inertia @ np.cross(r, impulse)
+        return Pull(point, self.target.copy(), force, limited)

@@ -1,0 +1,173 @@
+"""Geometry for the eye alone: contact patches as polygons, surfaces with crisp edges.
+
+The patch of two convex solids is the shadow of their overlap on the contact plane. Every corner of
+the overlap lies on an edge of one solid inside the other (three planes meet there, two of them of
+the same solid), so clipping the edges of each by the planes of the other finds them all.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tangere.geometry.polyhedron import Polyhedron
+from tangere.maths.vec import Array
+
+# A clipped edge may miss the other solid by this part of its size: contacts overlap by micrometres.
+SLACK = 1e-9
+CREASE = np.cos(np.radians(40.0))  # neighbouring triangles flatter than this look smooth
+
+
+class Edges(NamedTuple):
+    """What clipping needs of one convex solid, in some frame."""
+
+    start: Array
+    """First end of every edge, shape (e, 3) [m]."""
+    end: Array
+    """Second end of every edge, shape (e, 3) [m]."""
+    planes: Array
+    """Outward unit normals and offsets, inside N·x <= d, shape (f, 4)."""
+
+    def moved(self, rotation: Array, position: Array) -> Edges:
+        """The same solid turned by a 3x3 matrix, then shifted [m]."""
+        normals = self.planes[:, :3] @ rotation.T
+        offsets = self.planes[:, 3] + normals @ position
+        return Edges(
+            self.start @ rotation.T + position,
+            self.end @ rotation.T + position,
+            np.column_stack((normals, offsets)),
+        )
+
+
+def edges_of(solid: Polyhedron) -> Edges:
+    """Edges and planes of a convex polyhedron, in its own frame."""
+    pairs: set[tuple[int, int]] = set()
+    for first, last in zip(solid.loop_start[:-1], solid.loop_start[1:], strict=True):
+        loop = [int(i) for i in solid.loops[first:last]]
+        pairs.update((min(i, j), max(i, j)) for i, j in zip(loop, loop[1:] + loop[:1], strict=True))
+    index = np.array(sorted(pairs))
+    return Edges(solid.vertices[index[:, 0]], solid.vertices[index[:, 1]], solid.planes)
+
+
+def half_space(normal: Array, height: float) -> Edges:
+    """The solid below a floor: one plane and no edges."""
+    none = np.empty((0, 3))
+    return Edges(none, none, np.array([[*normal, height]]))
+
+
+def overlap_corners(a: Edges, b: Edges) -> Array:
+    """Corners of the overlap of two convex solids in one frame, shape (n, 3) [m], with repeats."""
+    return np.concatenate((_clipped_ends(a, b.planes), _clipped_ends(b, a.planes)))
+
+
+def _clipped_ends(solid: Edges, planes: Array) -> Array:
+    """Both ends of what is left of each edge inside the planes."""
+    if not len(solid.start):
+        return np.empty((0, 3))
+    normals, offsets = planes[:, :3].T, planes[:, 3]
+    d0 = solid.start @ normals - offsets
+    d1 = solid.end @ normals - offsets
+    slack = SLACK * float(np.ptp(solid.start, axis=0).max())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        crossing = d0 / (d0 - d1)
+    enter = np.where((d0 > slack) & (d1 <= slack), crossing, 0.0).max(axis=1)
+    leave = np.where((d1 > slack) & (d0 <= slack), crossing, 1.0).min(axis=1)
+    inside = (enter <= leave) & ~((d0 > slack) & (d1 > slack)).any(axis=1)
+    start, along = solid.start[inside], (solid.end - solid.start)[inside]
+    return np.concatenate(
+        (start + enter[inside, None] * along, start + leave[inside, None] * along)
+    )
+
+
+def patch_polygon(corners: Array, point: Array, normal: Array) -> Array | None:
+    """Shadow of points on the plane through `point`: a convex polygon (n, 3) [m]; None if flat."""
+    if len(corners) < 3:
+        return None
+    e1, e2 = plane_axes(normal)
+    flat = np.column_stack(((corners - point) @ e1, (corners - point) @ e2))
+    ring = _convex_ring(flat)
+    if len(ring) < 3:
+        return None
+    polygon: Array = point + ring[:, :1] * e1 + ring[:, 1:] * e2
+    return polygon
+
+
+def disc(point: Array, normal: Array, radius: float, corners: int = 20) -> Array:
+    """A round patch as a polygon, shape (corners, 3) [m]."""
+    e1, e2 = plane_axes(normal)
+    angle = np.linspace(0.0, 2.0 * np.pi, corners, endpoint=False)[:, None]
+    circle: Array = point + radius * (np.cos(angle) * e1 + np.sin(angle) * e2)
+    return circle
+
+
+def plane_axes(normal: Array) -> tuple[Array, Array]:
+    """Two unit vectors that make a right-handed frame with the unit normal."""
+    seed = np.eye(3)[int(np.argmin(np.abs(normal)))]
+    e1 = np.cross(seed, normal)
+    e1 /= np.linalg.norm(e1)
+    return e1, np.cross(normal, e1)
+
+
+def _convex_ring(points: Array) -> Array:
+    """Convex hull of plane points, counter-clockwise (Andrew's monotone chain)."""
+    size = float(np.ptp(points, axis=0).max())
+    tolerance = 1e-9 * size * size
+    order = points[np.lexsort((points[:, 1], points[:, 0]))].tolist()
+    chains: list[list[list[float]]] = []
+    for sweep in (order, order[::-1]):
+        chain: list[list[float]] = []
+        for x, y in sweep:
+            while len(chain) >= 2:
+                (ax, ay), (bx, by) = chain[-2], chain[-1]
+                if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > tolerance:
+                    break
+                chain.pop()
+            chain.append([x, y])
+        chains.append(chain[:-1])
+    return np.array(chains[0] + chains[1]).reshape(-1, 2)
+
+
+def crisp(vertices: Array, triangles: NDArray[np.integer]) -> tuple[Array, NDArray[np.uint32]]:
+    """The surface with vertices doubled along sharp edges, so that smooth shading keeps them sharp.
+
+    Corners of triangles that meet at a vertex share it only when they are joined through edges
+    flatter than `CREASE`.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    tri = np.asarray(triangles, dtype=np.int64)
+    p, q, r = (vertices[tri[:, i]] for i in range(3))
+    normal = np.cross(q - p, r - p)
+    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
+    # Every half edge: its two corners (3 t + i), sorted by vertex, and its triangle.
+    here = np.arange(3 * len(tri))
+    there = 3 * (here // 3) + (here + 1) % 3
+    vertex = tri.ravel()
+    swap = vertex[here] > vertex[there]
+    low, high = np.where(swap, there, here), np.where(swap, here, there)
+    order = np.lexsort((vertex[high], vertex[low]))
+    low, high, owner = low[order], high[order], (here // 3)[order]
+    same = (vertex[low][1:] == vertex[low][:-1]) & (vertex[high][1:] == vertex[high][:-1])
+    flat = np.einsum("ij,ij->i", normal[owner[1:]], normal[owner[:-1]]) > CREASE
+    join = np.flatnonzero(same & flat)
+    rows = np.concatenate((low[join], high[join]))
+    columns = np.concatenate((low[join + 1], high[join + 1]))
+    links = coo_array((np.ones(len(rows)), (rows, columns)), shape=(len(here), len(here)))
+    count, group = connected_components(links, directed=False)
+    source = np.zeros(count, dtype=np.int64)
+    source[group] = vertex
+    return vertices[source], group.reshape(-1, 3).astype(np.uint32)
+
+
+def rotation_matrices(quaternions: Array) -> Array:
+    """Rotation matrices of unit quaternions (w, x, y, z), shape (..., 3, 3)."""
+    w, x, y, z = np.moveaxis(quaternions, -1, 0)
+    rows = (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)

@@ -1,0 +1,359 @@
+"""The simulation in its own thread, at the pace of the wall clock.
+
+Every frame simulates the time that has passed since the last one, never more: a slow machine shows
+slow motion (and says so by the real-time factor), it never catches up in a burst. All orders from
+the page are obeyed between two frames, in this thread; what the page draws is a `Frame`, a copy
+that nothing changes any more.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tangere.errors import SceneError
+from tangere.maths.vec import Array
+from tangere.viewer.hand import Grip, Pull
+
+if TYPE_CHECKING:
+    from tangere.scene.scene import Scene
+    from tangere.simulation import FrictionRule, Normalization, Simulation
+
+FRAME = 1.0 / 60.0  # [s] between frames
+SHARE = 0.75  # part of a frame that stepping may fill; the page needs the rest
+LONGEST_FRAME = 2.0 * FRAME  # [s] simulated for one frame at most, so that no burst follows a stall
+PULL_INTERVAL = 0.004  # [s] between two impulses of the pulling spring
+FAR = 1e3  # distance at which a body has left, in sizes of the scene
+REMEDY = "lower stiffness or damping and press Reset"
+SMOOTHING = 0.1  # weight of the newest frame in the shown step time and real-time factor
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the page can change and a simulation is built from."""
+
+    scene: str
+    method: str = "volume"
+    normalization: Normalization = "patch"
+    friction: FrictionRule = "exact"
+    dt: float = 1e-3
+    stiffness_factor: float = 1.0
+    damping_factor: float = 1.0
+    friction_factor: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A simulation, the scene it was compiled from, and what it was built for."""
+
+    settings: Settings
+    scene: Scene
+    simulation: Simulation
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Everything the page shows at one moment."""
+
+    built: Built
+    take: int
+    """Counts fresh starts: a new number means new bodies or time back at zero."""
+    time: float
+    """Simulated time [s]."""
+    steps: int
+    """Steps since the fresh start."""
+    positions: Array
+    """Shape (n, 3) [m]."""
+    orientations: Array
+    """Shape (n, 4), (w, x, y, z)."""
+    contacts: Any
+    """Copy of `Simulation.contacts`."""
+    kinetic: float
+    """[J]"""
+    potential: float
+    """Of gravity [J]."""
+    springs: float
+    """Stored in the springs of the scene [J]."""
+    step_seconds: float
+    """Computing time per step [s]."""
+    real_time: float
+    """Simulated seconds per second on the wall."""
+    speed: float
+    """The same, as asked for."""
+    paused: bool
+    pull: Pull | None
+    """The spring between mouse and body."""
+    notice: str | None
+    """What went wrong last, in words."""
+    fault: bool
+    """Whether it stopped the simulation."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Sums over the whole session, for the summary."""
+
+    steps: int = 0
+    simulated: float = 0.0
+    stepping: float = 0.0
+    most_contacts: int = 0
+    worst_step: float = 0.0
+    faults: list[str] = field(default_factory=list)
+
+    def count(self, steps: int, dt: float, spent: float, contacts: int) -> None:
+        """Add a run of steps of dt [s], the seconds it took, and the contacts after it."""
+        self.steps += steps
+        self.simulated += steps * dt
+        self.stepping += spent
+        self.worst_step = max(self.worst_step, spent / steps)
+        self.most_contacts = max(self.most_contacts, contacts)
+
+
+class Runner:
+    """Owner of the running simulation; every method may be called from any thread."""
+
+    def __init__(self, settings: Settings, build: Callable[[Settings], Built]) -> None:
+        self._build = build
+        self._wanted = settings
+        self._built = build(settings)
+        self._fresh = False
+        self._take = 0
+        self._steps = 0
+        self._before = 0.0
+        self._paused = False
+        self._speed = 1.0
+        self._debt = 0.0
+        self._step_seconds = 0.0
+        self._real_time = 0.0
+        self._notice: str | None = None
+        self._fault = False
+        self._grip: Grip | None = None
+        self._pull: Pull | None = None
+        self._orders: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="tangere-simulation", daemon=True)
+        self.tally = Tally()
+        self.frame = self._snapshot()
+
+    # ------------------------------------------------------------------ orders
+
+    def start(self) -> None:
+        """Begin to run."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; the last frame stays."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def configure(self, **changes: Any) -> None:
+        """Rebuild with other settings; the motion goes on unless the scene or the step changes."""
+        self._orders.put(lambda: self._want(**changes))
+
+    def reset(self) -> None:
+        """Back to time zero, running."""
+        self._orders.put(self._restart)
+
+    def pause(self, paused: bool) -> None:
+        """Stop or resume time; after a fault only a fresh start resumes."""
+        self._orders.put(lambda: self._set_paused(paused))
+
+    def set_speed(self, speed: float) -> None:
+        """Simulated seconds per second on the wall."""
+        self._orders.put(lambda: setattr(self, "_speed", speed))
+
+    def push(self, body: int, impulse: Array) -> None:
+        """A blow on a body's centre of mass [N s]."""
+        self._orders.put(lambda: self._blow(body, impulse))
+
+    def grab(self, body: int, point: Array, target: Array) -> None:
+        """Hook a soft spring to the body at a world point [m], its other end at `target` [m]."""
+        self._orders.put(lambda: self._take_hold(body, point, target))
+
+    def drag(self, target: Array) -> None:
+        """Move the other end of that spring [m]."""
+        self._orders.put(lambda: self._move_hand(target))
+
+    def release(self) -> None:
+        """Unhook the spring."""
+        self._orders.put(self._let_go)
+
+    # ------------------------------------------------------------------ the thread
+
+    def _run(self) -> None:
+        last = time.perf_counter()
+        while not self._stop.is_set():
+            start = time.perf_counter()
+            try:
+                self._obey()
+                if not self._paused:
+                    self._advance(min(start - last, LONGEST_FRAME))
+            except ArithmeticError as error:
+                self._halt(f"{error}; {REMEDY}")
+            except Exception as error:  # the page must say what happened, whatever it was
+                self._halt(f"{type(error).__name__}: {error}")
+            frame = self._snapshot()
+            if not frame.fault:
+                trouble = trouble_of(frame.built.scene, frame.positions, frame.orientations)
+                if trouble:
+                    self._halt(f"{trouble}; {REMEDY}")
+                    frame = self._snapshot()
+            self.frame = frame
+            last = start
+            self._stop.wait(max(0.0, start + FRAME - time.perf_counter()))
+
+    def _obey(self) -> None:
+        while True:
+            try:
+                order = self._orders.get_nowait()
+            except queue.Empty:
+                break
+            order()
+        if self._fresh or self._wanted != self._built.settings:
+            self._rebuild()
+
+    def _advance(self, elapsed: float) -> None:
+        """Simulate the time that passed on the wall, as far as the frame allows."""
+        simulation = self._built.simulation
+        dt = simulation.dt
+        self._debt += elapsed * self._speed
+        due = int(self._debt / dt + 1e-9)
+        afford = due
+        if self._step_seconds > 0.0:
+            afford = max(1, int(SHARE * FRAME / self._step_seconds))
+        steps = min(due, afford)
+        # What cannot be afforded is forgotten: slow motion instead of a burst later.
+        self._debt = self._debt - due * dt if steps == due else 0.0
+        start = time.perf_counter()
+        if steps:
+            self._step(simulation, steps)
+            spent = time.perf_counter() - start
+            self._step_seconds = _smooth(self._step_seconds, spent / steps)
+            self._steps += steps
+            self.tally.count(steps, dt, spent, len(simulation.contacts))
+        self._real_time = _smooth(self._real_time, steps * dt / max(elapsed, 1e-6))
+
+    def _step(self, simulation: Simulation, steps: int) -> None:
+        if self._grip is None:
+            simulation.step(steps)
+            return
+        chunk = max(1, round(PULL_INTERVAL / simulation.dt))
+        for done in range(0, steps, chunk):
+            n = min(chunk, steps - done)
+            self._pull = self._grip.pull(simulation, n * simulation.dt)
+            simulation.step(n)
+
+    def _halt(self, words: str) -> None:
+        words = f"Stopped at t = {self._time():.2f} s: {words}."
+        self._notice, self._fault, self._paused = words, True, True
+        self._let_go()
+        self.tally.faults.append(words)
+
+    # ------------------------------------------------------------------ orders, carried out
+
+    def _want(self, **changes: Any) -> None:
+        self._wanted = replace(self._wanted, **changes)
+
+    def _restart(self) -> None:
+        self._fresh = True
+
+    def _set_paused(self, paused: bool) -> None:
+        self._paused = paused or self._fault
+        self._debt = 0.0
+
+    def _rebuild(self) -> None:
+        """A new simulation for the wanted settings; the old one stays when they do not work out."""
+        old, wanted = self._built, self._wanted
+        keep = not self._fresh and not self._fault and old.settings.scene == wanted.scene
+        # A spring's moving end follows the simulation's own clock, which starts again.
+        keep = keep and not any(spring.velocity.any() for spring in old.scene.springs)
+        self._fresh = False
+        try:
+            new = self._build(wanted)
+        except SceneError as error:
+            self._notice, self._wanted = str(error), old.settings
+            return
+        if keep:
+            self._before = self._time()
+            carry_motion(old.simulation, new.simulation, len(new.scene.bodies))
+        else:
+            self._take += 1
+            self._steps, self._before = 0, 0.0
+            self._paused = self._paused and not self._fault
+        self._let_go()
+        self._built, self._notice, self._fault = new, None, False
+        self._step_seconds, self._debt = 0.0, 0.0
+
+    def _blow(self, body: int, impulse: Array) -> None:
+        record = self._built.scene.bodies[body]
+        view = self._built.simulation[record]
+        view.velocity = np.asarray(view.velocity) + impulse / record.mass
+
+    def _take_hold(self, body: int, point: Array, target: Array) -> None:
+        self._grip = Grip(self._built.simulation, self._built.scene, body, point, target)
+
+    def _move_hand(self, target: Array) -> None:
+        if self._grip is not None:
+            self._grip.target = target
+
+    def _let_go(self) -> None:
+        self._grip, self._pull = None, None
+
+    def _time(self) -> float:
+        """Simulated time since the fresh start, over all rebuilt simulations [s]."""
+        return self._before + self._built.simulation.time
+
+    def _snapshot(self) -> Frame:
+        simulation = self._built.simulation
+        energy = simulation.energy
+        return Frame(
+            built=self._built,
+            take=self._take,
+            time=self._time(),
+            steps=self._steps,
+            positions=np.array(simulation.positions),
+            orientations=np.array(simulation.orientations),
+            contacts=np.array(simulation.contacts),
+            kinetic=float(energy.kinetic),
+            potential=float(energy.potential),
+            springs=float(energy.springs),
+            step_seconds=self._step_seconds,
+            real_time=0.0 if self._paused else self._real_time,
+            speed=self._speed,
+            paused=self._paused,
+            pull=self._pull,
+            notice=self._notice,
+            fault=self._fault,
+        )
+
+
+def carry_motion(old: Simulation, new: Simulation, bodies: int) -> None:
+    """Poses and velocities of all bodies handed on to another simulation of the same scene."""
+    for body in range(bodies):
+        source, target = old[body], new[body]
+        target.position, target.orientation = source.position, source.orientation
+        target.velocity, target.angular_velocity = source.velocity, source.angular_velocity
+
+
+def trouble_of(scene: Scene, positions: Array, orientations: Array) -> str | None:
+    """What is wrong with the poses in words, or None: numbers lost, or a body far away."""
+    lost = ~(np.isfinite(positions).all(axis=1) & np.isfinite(orientations).all(axis=1))
+    if lost.any():
+        return f"the pose of {scene.bodies[int(np.argmax(lost))].name} is no longer a number"
+    start = np.array([body.position for body in scene.bodies]).reshape(-1, 3)
+    reach = FAR * (1.0 + float(np.abs(start).max(initial=0.0)))
+    gone = np.abs(positions).max(axis=1, initial=0.0) > reach
+    if gone.any():
+        return f"{scene.bodies[int(np.argmax(gone))].name} flew more than {reach:.0f} m away"
+    return None
+
+
+def _smooth(old: float, new: float) -> float:
+    return new if old == 0.0 else old + SMOOTHING * (new - old)

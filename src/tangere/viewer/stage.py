@@ -1,0 +1,512 @@
+"""The scene as drawn: bodies, floors, springs, contact patches and force arrows.
+
+Scenes of a few millimetres and of many metres are drawn at one size: `Stage.scale` turns metres
+into drawing units around `Stage.origin`. So the light, the shadows and the camera stay as they are
+whatever scene is chosen. Bodies of one form (equal up to stretching) are one batch, whose poses
+travel in one message.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tangere.maths.vec import Array
+from tangere.viewer.outlines import (
+    Edges,
+    crisp,
+    disc,
+    edges_of,
+    half_space,
+    overlap_corners,
+    patch_polygon,
+    plane_axes,
+    rotation_matrices,
+)
+
+if TYPE_CHECKING:
+    from tangere.scene.scene import Body, Floor, Scene
+    from tangere.viewer.runner import Frame
+    from tangere.viewer.server import Server
+
+DRAWN_SIZE = 1.7  # largest side of any scene's bounding box [drawing units]
+CAMERA = (2.5, -3.6, 1.9)
+CAMERA_TARGET = (0.0, 0.0, 0.62)
+CAMERA_ANGLE = 0.72  # vertical field of view [rad]
+
+# Bodies in turn; dark, because lamps and tone mapping brighten them.
+PALETTE = np.array(
+    [
+        [36, 96, 148], [212, 112, 40], [52, 128, 88], [178, 58, 62], [108, 80, 158],
+        [204, 156, 44], [42, 132, 142], [184, 88, 132], [116, 130, 60], [128, 92, 70],
+    ],
+    dtype=np.uint8,
+)  # fmt: skip
+FIXED_COLOUR = np.array([120, 124, 128], dtype=np.uint8)
+STICK_COLOUR = (6, 92, 96)
+SLIP_COLOUR = (214, 62, 8)
+SPRING_COLOUR = (70, 74, 80)
+# Pressure from low to high: from pale yellow to deep violet, readable without colour vision.
+PRESSURE_COLOURS = np.array(
+    [
+        [253, 231, 140], [251, 196, 106], [246, 152, 92], [229, 107, 93],
+        [196, 70, 108], [150, 47, 122], [99, 33, 120], [52, 20, 98],
+    ],
+    dtype=np.uint8,
+)  # fmt: skip
+PRESSURE_SPAN = (0.3, 100.0)  # least and most shown pressure, over a body's own weight on its base
+MOST_POLYGONS = 120  # contacts whose true outline is worked out per frame; more are drawn as discs
+MOST_DRAWN = 400  # contacts drawn at all: the strongest
+LONGEST_ARROW = 1.4  # [drawing units]
+WEIGHT_ARROW = 0.38  # length of the median body's weight [drawing units]
+LIFT = 0.004  # of a patch above the floor [drawing units]
+DASHES = 3  # per polygon side of a slipping contact
+SEE_THROUGH = 0.62
+
+
+@dataclass(slots=True)
+class Batch:
+    """Bodies of one form and the node that draws them."""
+
+    node: Any
+    bodies: Array
+    """Indices, as integers."""
+
+
+class Stage:
+    """What stands in the 3D view of a server."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._nodes: list[Any] = []
+        self._batches: list[Batch] = []
+        self._edges: list[list[Edges]] = []
+        self._patch_nodes: list[Any] = []
+        self._see_through = True
+        self.scale = 1.0
+        self.origin = np.zeros(3)
+        self.grid_cell = 0.1  # [m]
+        self.cell_force = 1.0  # that an arrow as long as a grid cell stands for [N]
+        self.pressure_range = (1.0, 100.0)  # [Pa]
+        self._sent: dict[tuple[int, str], Any] = {}
+        self._sun = _set_up_room(server)
+
+    # ------------------------------------------------------------------ metres and drawing units
+
+    def drawn(self, points: Array) -> Array:
+        """World points [m] in drawing units."""
+        result: Array = (np.asarray(points, dtype=float) - self.origin) * self.scale
+        return result
+
+    def world(self, points: Any) -> Array:
+        """Drawing units back to world points [m]."""
+        result: Array = np.asarray(points, dtype=float) / self.scale + self.origin
+        return result
+
+    @property
+    def newton(self) -> float:
+        """Length of the arrow of 1 N [drawing units]."""
+        return self.grid_cell * self.scale / self.cell_force
+
+    # ------------------------------------------------------------------ a new scene
+
+    def load(self, scene: Scene) -> list[Batch]:
+        """Draw another scene from its start; returns its batches of bodies."""
+        for node in self._nodes:
+            node.remove()
+        self._nodes, self._batches = [], []
+        self._sent.clear()
+        surfaces = [body.shape.surface() for body in scene.bodies]
+        self._fit(scene, surfaces)
+        self._add_floors(scene)
+        self._add_bodies(scene, surfaces)
+        self._edges = [[edges_of(part) for part in body.shape.parts()] for body in scene.bodies]
+        self._add_contacts()
+        return self._batches
+
+    def see_through(self, on: bool) -> None:
+        """Make bodies translucent, so that what happens between them shows."""
+        if on == self._see_through:
+            return
+        self._see_through = on
+        for batch in self._batches:
+            batch.node.opacity = SEE_THROUGH if on else None
+
+    def shadows(self, on: bool) -> None:
+        """Draw shadows: without a graphics processor they cost most of a picture's time."""
+        self._send(self._sun, "cast_shadow", on)
+
+    def highlight(self, scene: Scene, chosen: int | None) -> None:
+        """Brighten one body."""
+        for batch in self._batches:
+            colours = np.stack([_colour(scene.bodies[i]) for i in batch.bodies])
+            if chosen is not None:
+                bright = batch.bodies == chosen
+                colours[bright] = 255 - (255 - colours[bright].astype(int)) * 8 // 10
+            batch.node.batched_colors = colours
+
+    def _fit(self, scene: Scene, surfaces: list[Any]) -> None:
+        low, high = _bounds(scene, surfaces)
+        size = float((high - low).max())
+        self.scale = DRAWN_SIZE / size
+        self.origin = np.array([*(0.5 * (low + high))[:2], low[2]])
+        gravity = max(float(np.linalg.norm(scene.gravity)), 1.0)
+        movable = [
+            (body.mass * gravity, float(np.prod(np.ptp(surface[0], axis=0)) ** (2.0 / 3.0)))
+            for body, surface in zip(scene.bodies, surfaces, strict=True)
+            if not body.fixed
+        ] or [(1.0, 1.0)]
+        weight, base = (float(np.median(column)) for column in zip(*movable, strict=True))
+        self.grid_cell = _round_scale(0.25 / self.scale)
+        self.cell_force = _round_scale(weight * self.grid_cell * self.scale / WEIGHT_ARROW)
+        least, most = PRESSURE_SPAN
+        self.pressure_range = (least * weight / base, most * weight / base)
+
+    def _add_floors(self, scene: Scene) -> None:
+        cell = self.grid_cell * self.scale
+        for i, floor in enumerate(scene.floors):
+            point = self.origin - (float(floor.normal @ self.origin) - floor.height) * floor.normal
+            self._nodes.append(
+                self._server.scene.add_grid(
+                    f"/floor/{i}",
+                    infinite_grid=True,
+                    cell_size=cell,
+                    section_size=5.0 * cell,
+                    cell_color=(214, 216, 216),
+                    section_color=(188, 193, 196),
+                    plane_color=(236, 236, 231),
+                    plane_opacity=1.0,
+                    shadow_opacity=0.3,
+                    fade_distance=13.0,
+                    fade_strength=1.6,
+                    fade_from="origin",
+                    wxyz=_upright(floor.normal),
+                    position=self.drawn(point),
+                )
+            )
+
+    def _add_bodies(self, scene: Scene, surfaces: list[Any]) -> None:
+        groups: dict[tuple[bytes, bytes], list[tuple[int, Array]]] = {}
+        forms: dict[tuple[bytes, bytes], tuple[Any, Any]] = {}
+        for i, (vertices, triangles) in enumerate(surfaces):
+            extent = np.ptp(vertices, axis=0)
+            unit = np.round(vertices / extent, 9) + 0.0  # + 0.0 turns -0 into 0
+            key = (unit.tobytes(), np.asarray(triangles).tobytes())
+            groups.setdefault(key, []).append((i, extent))
+            forms.setdefault(key, (vertices, triangles))
+        for number, (key, members) in enumerate(groups.items()):
+            bodies = np.array([i for i, _ in members])
+            extents = np.stack([extent for _, extent in members])
+            points, faces = crisp(*forms[key])
+            start = [scene.bodies[i] for i in bodies]
+            node = self._server.scene.add_batched_meshes_simple(
+                f"/bodies/{number}",
+                points / extents[0],
+                faces,
+                batched_wxyzs=np.stack([body.orientation for body in start]),
+                batched_positions=self.drawn(np.stack([body.position for body in start])),
+                batched_scales=extents * self.scale,
+                batched_colors=np.stack([_colour(body) for body in start]),
+                opacity=SEE_THROUGH if self._see_through else None,
+                lod="off",
+            )
+            self._nodes.append(node)
+            self._batches.append(Batch(node, bodies))
+
+    # ------------------------------------------------------------------ every frame
+
+    def show(self, frame: Frame) -> None:
+        """Move everything to where the frame has it."""
+        with self._server.atomic():
+            positions = self.drawn(frame.positions)
+            for batch in self._batches:
+                self._send(batch.node, "batched_positions", positions[batch.bodies])
+                self._send(batch.node, "batched_wxyzs", frame.orientations[batch.bodies])
+            self._show_contacts(frame)
+            self._show_springs(frame)
+            self._show_pull(frame)
+
+    def _send(self, node: Any, name: str, value: Any) -> None:
+        """Set a property of a node, unless the page has that value already."""
+        if isinstance(value, np.ndarray) and value.dtype == np.float64:
+            value = value.astype(np.float32)
+        key = (id(node), name)
+        before = self._sent.get(key)
+        if before is not None and np.array_equal(before, value):
+            return
+        self._sent[key] = value
+        setattr(node, name, value)
+
+    def _add_contacts(self) -> None:
+        scene = self._server.scene
+        none = np.zeros((1, 3), dtype=np.float32)
+        face = np.zeros((1, 3), dtype=np.uint32)
+        self._patch_nodes = [
+            scene.add_mesh_simple(
+                f"/contacts/patch/{i}",
+                none,
+                face,
+                color=colour,
+                side="double",
+                cast_shadow=False,
+                receive_shadow=False,
+                visible=False,
+            )
+            for i, colour in enumerate(PRESSURE_COLOURS)
+        ]
+        segment = np.zeros((1, 2, 3), dtype=np.float32)
+        self._outline = scene.add_line_segments(
+            "/contacts/outline", segment, (0, 0, 0), thickness=0.008, visible=False
+        )
+        self._arrows = scene.add_arrows(
+            "/contacts/force",
+            segment,
+            (0, 0, 0),
+            shaft_radius=0.011,
+            head_radius=0.03,
+            head_length=0.075,
+            visible=False,
+        )
+        self._springs = scene.add_line_segments(
+            "/springs", segment, SPRING_COLOUR, thickness=0.012, visible=False
+        )
+        self._pull_line = scene.add_line_segments(
+            "/pull/spring", segment, (0, 0, 0), thickness=0.014, visible=False
+        )
+        self._pull_knob = scene.add_icosphere(
+            "/pull/hand", radius=0.035, color=(60, 64, 70), cast_shadow=False, visible=False
+        )
+        self._nodes += [
+            *self._patch_nodes, self._outline, self._arrows, self._springs, self._pull_line,
+            self._pull_knob,
+        ]  # fmt: skip
+
+    def _show_contacts(self, frame: Frame) -> None:
+        contacts = frame.contacts
+        strength = np.linalg.norm(contacts["force"], axis=1) if len(contacts) else np.empty(0)
+        strongest = np.argsort(strength)[::-1][:MOST_DRAWN]
+        contacts = contacts[strongest[strength[strongest] > 0.0]]
+        polygons = self._polygons(frame, contacts)
+        # Patches on a floor would lie within its surface and flicker.
+        lift = np.where(contacts["body_a"] < 0, LIFT / self.scale, 0.0)
+        lift -= np.where(contacts["body_b"] < 0, LIFT / self.scale, 0.0)
+        raised = lift[:, None] * contacts["normal"]
+        polygons = [polygon + up for polygon, up in zip(polygons, raised, strict=True)]
+        levels = pressure_levels(contacts, self.pressure_range)
+        for level, node in enumerate(self._patch_nodes):
+            members = [p for p, l in zip(polygons, levels, strict=True) if l == level]
+            if members:
+                vertices, faces = _fans([self.drawn(p) for p in members])
+                self._send(node, "vertices", vertices)
+                self._send(node, "faces", faces)
+            self._send(node, "visible", bool(members))
+        self._send(self._outline, "visible", bool(len(contacts)))
+        self._send(self._arrows, "visible", bool(len(contacts)))
+        if not len(contacts):
+            return
+        segments, colours = [], []
+        for polygon, sticking in zip(polygons, contacts["sticking"], strict=True):
+            lines = _rim(self.drawn(polygon), bool(sticking))
+            segments.append(lines)
+            colour = STICK_COLOUR if sticking else SLIP_COLOUR
+            colours.append(np.broadcast_to(np.array(colour, np.uint8), (len(lines), 2, 3)))
+        self._send(self._outline, "points", np.concatenate(segments))
+        self._send(self._outline, "colors", np.concatenate(colours))
+        arrows, colours_of_arrows = self._force_arrows(contacts)
+        self._send(self._arrows, "points", arrows)
+        self._send(self._arrows, "colors", colours_of_arrows)
+
+    def _force_arrows(self, contacts: Any) -> tuple[Any, Any]:
+        """Arrows of the force on whichever body lies above: start and end points, and colours."""
+        force = np.array(contacts["force"])
+        force[force[:, 2] < 0.0] *= -1.0
+        arrow = force * self.newton
+        length = np.linalg.norm(arrow, axis=1, keepdims=True)
+        arrow *= np.minimum(1.0, LONGEST_ARROW / np.maximum(length, 1e-12))
+        start = self.drawn(contacts["point"])
+        points = np.stack((start, start + arrow), axis=1)
+        sticking = np.asarray(contacts["sticking"], dtype=bool)[:, None]
+        colours = np.where(sticking, np.array(STICK_COLOUR), np.array(SLIP_COLOUR)).astype(np.uint8)
+        return points, colours
+
+    def _polygons(self, frame: Frame, contacts: Any) -> list[Array]:
+        """Outline of every contact patch [m]."""
+        exact = len(contacts) <= MOST_POLYGONS
+        rotations = rotation_matrices(frame.orientations)
+        floors = frame.built.scene.floors
+        least = 0.012 / self.scale  # small enough to be a point, large enough to be seen
+        polygons = []
+        for row in contacts:
+            point, normal = np.asarray(row["point"]), np.asarray(row["normal"])
+            polygon = None
+            if exact and row["area"] > 0.0:
+                a = self._solids(int(row["body_a"]), frame, rotations, floors)
+                b = self._solids(int(row["body_b"]), frame, rotations, floors)
+                polygon = _nearest_patch(a, b, point, normal)
+            if polygon is None:
+                radius = max(least, float(np.sqrt(row["area"] / np.pi)))
+                polygon = disc(point, normal, radius)
+            polygons.append(polygon)
+        return polygons
+
+    def _solids(
+        self, body: int, frame: Frame, rotations: Array, floors: list[Floor]
+    ) -> list[Edges]:
+        if body < 0:
+            floor = floors[-1 - body]
+            return [half_space(floor.normal, floor.height)]
+        return [part.moved(rotations[body], frame.positions[body]) for part in self._edges[body]]
+
+    def _show_springs(self, frame: Frame) -> None:
+        springs = frame.built.scene.springs
+        self._send(self._springs, "visible", bool(springs))
+        if not springs:
+            return
+        rotations = rotation_matrices(frame.orientations)
+        lines = []
+        for spring in springs:
+            a = frame.positions[spring.body_a] + rotations[spring.body_a] @ spring.anchor_a
+            if spring.body_b is None:
+                b = spring.anchor_b + spring.velocity * frame.time
+            else:
+                b = frame.positions[spring.body_b] + rotations[spring.body_b] @ spring.anchor_b
+            lines.append(_zigzag(self.drawn(a), self.drawn(b)))
+        self._send(self._springs, "points", np.concatenate(lines))
+
+    def _show_pull(self, frame: Frame) -> None:
+        pull = frame.pull
+        self._send(self._pull_line, "visible", pull is not None)
+        self._send(self._pull_knob, "visible", pull is not None)
+        if pull is None:
+            return
+        ends = self.drawn(np.stack((pull.point, pull.target)))
+        self._send(self._pull_line, "points", ends[None])
+        strong = min(1.0, pull.force * self.newton / LONGEST_ARROW)
+        colour = np.array([46 + 170 * strong, 150 - 90 * strong, 80 - 30 * strong], dtype=np.uint8)
+        self._send(self._pull_line, "colors", np.broadcast_to(colour, (1, 2, 3)).copy())
+        self._send(self._pull_knob, "position", ends[1])
+
+
+def pressure_levels(contacts: Any, span: tuple[float, float]) -> NDArray[np.int64]:
+    """Colour index of every contact: its mean pressure on a logarithmic scale over `span` [Pa]."""
+    normal_force = np.abs(np.einsum("ij,ij->i", contacts["force"], contacts["normal"]))
+    area = np.asarray(contacts["area"], dtype=float)
+    # A contact without area (a point) shows the highest pressure.
+    pressure = np.where(area > 0.0, normal_force / np.maximum(area, 1e-300), np.inf)
+    low, high = np.log(span)
+    place = (np.log(np.clip(pressure, *span)) - low) / (high - low)
+    count = len(PRESSURE_COLOURS)
+    levels: NDArray[np.int64] = np.minimum((place * count).astype(np.int64), count - 1)
+    return levels
+
+
+def _set_up_room(server: Server) -> Any:
+    """Light, background and the camera's first place; returns the lamp that casts shadows."""
+    scene = server.scene
+    scene.world_axes.visible = False
+    scene.configure_default_lights(enabled=False)
+    scene.configure_environment_map("studio", environment_intensity=0.2)
+    sun = scene.add_light_directional(
+        "/light/sun", intensity=1.25, cast_shadow=True, position=(-1.6, -2.0, 4.0)
+    )
+    scene.add_light_hemisphere(
+        "/light/sky", sky_color=(236, 243, 250), ground_color=(206, 196, 182), intensity=0.35
+    )
+    rise = np.linspace(0.0, 1.0, 256)[:, None, None]
+    sky = np.array([206, 219, 229]) * (1.0 - rise) + np.array([245, 244, 240]) * rise
+    scene.set_background_image(np.repeat(sky, 2, axis=1).astype(np.uint8), format="png")
+    server.initial_camera.position = CAMERA
+    server.initial_camera.look_at = CAMERA_TARGET
+    server.initial_camera.fov = CAMERA_ANGLE
+    return sun
+
+
+def _bounds(scene: Scene, surfaces: list[Any]) -> tuple[Array, Array]:
+    """Corners of the box around what is to be seen first [m]: movable bodies and their floor."""
+    corners = []
+    for wanted in (False, True):  # fixed bodies count only where nothing else is there
+        for body, (vertices, _) in zip(scene.bodies, surfaces, strict=True):
+            if body.fixed is wanted:
+                corners.append(vertices @ rotation_matrices(body.orientation).T + body.position)
+        if corners:
+            break
+    if not corners:
+        corners.append(np.array([[-0.5, -0.5, 0.0], [0.5, 0.5, 1.0]]))
+    points = np.concatenate(corners)
+    for floor in scene.floors:
+        if floor.normal[2] > 0.5:
+            above = points - (points @ floor.normal - floor.height)[:, None] * floor.normal
+            points = np.concatenate((points, above))
+    return points.min(axis=0), points.max(axis=0)
+
+
+def _colour(body: Body) -> Any:
+    return FIXED_COLOUR if body.fixed else PALETTE[body.index % len(PALETTE)]
+
+
+def _upright(normal: Array) -> Array:
+    """Quaternion that turns z into the normal, (w, x, y, z)."""
+    w = 1.0 + normal[2]
+    if w < 1e-9:
+        return np.array([0.0, 1.0, 0.0, 0.0])
+    q = np.array([w, -normal[1], normal[0], 0.0])
+    unit: Array = q / np.linalg.norm(q)
+    return unit
+
+
+def _round_scale(value: float) -> float:
+    """The nearest of 1, 2, 5 times a power of ten, so that printed scales are round."""
+    power = 10.0 ** np.floor(np.log10(value))
+    return float(min((1.0, 2.0, 5.0, 10.0), key=lambda m: abs(np.log(m * power / value))) * power)
+
+
+def _nearest_patch(a: list[Edges], b: list[Edges], point: Array, normal: Array) -> Array | None:
+    """The patch of those two convex pieces whose overlap lies nearest to the contact's point."""
+    best, nearest = None, np.inf
+    for piece_a in a:
+        for piece_b in b:
+            polygon = patch_polygon(overlap_corners(piece_a, piece_b), point, normal)
+            if polygon is None:
+                continue
+            distance = float(np.linalg.norm(polygon.mean(axis=0) - point))
+            if distance < nearest:
+                best, nearest = polygon, distance
+    return best
+
+
+def _fans(polygons: list[Array]) -> tuple[Any, Any]:
+    """Convex polygons as one mesh: vertices and triangles."""
+    vertices, faces, first = [], [], 0
+    for polygon in polygons:
+        k = np.arange(1, len(polygon) - 1)
+        faces.append(np.column_stack((np.zeros_like(k), k, k + 1)) + first)
+        vertices.append(polygon)
+        first += len(polygon)
+    return np.concatenate(vertices).astype(np.float32), np.concatenate(faces).astype(np.uint32)
+
+
+def _rim(polygon: Array, sticking: bool) -> Array:
+    """Outline of a patch as segments (n, 2, 3): closed when sticking, dashed when slipping."""
+    following = np.roll(polygon, -1, axis=0)
+    if sticking:
+        return np.stack((polygon, following), axis=1)
+    along = (following - polygon) / (2 * DASHES)
+    starts = [polygon + (2 * i) * along for i in range(DASHES)]
+    return np.concatenate([np.stack((start, start + along), axis=1) for start in starts])
+
+
+def _zigzag(a: Array, b: Array, turns: int = 9, width: float = 0.05) -> Array:
+    """A coil spring seen from the side, as segments (n, 2, 3)."""
+    along = b - a
+    length = float(np.linalg.norm(along))
+    if length < 1e-9:
+        return np.stack((a, b))[None]
+    side, _ = plane_axes(along / length)
+    place = np.linspace(0.0, 1.0, 2 * turns + 1)
+    swing = np.where(np.arange(2 * turns + 1) % 2 == 0, 0.5, -0.5) * width
+    swing[[0, -1]] = 0.0
+    path = a + place[:, None] * along + swing[:, None] * side
+    return np.stack((path[:-1], path[1:]), axis=1)
