@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 MAX_FACES = 256
 # A hull of n points in general position has 2 n - 4 triangles: this many always fit MAX_FACES.
 MAX_SIMPLE_POINTS = MAX_FACES // 2
-# More points than this are refused before any work is done on them.
+# More points than this are refused before any work is done on them: for a mesh, for a hull.
 MAX_POINTS = 1_000_000
-# More hull triangles than this cannot merge into MAX_FACES of any sensible shape; skip the attempt.
+MAX_CLOUD = 100_000
+# Hulls of more triangles cannot merge into MAX_FACES of any sensible shape: not worth the walk.
 MAX_HULL_TRIANGLES = 20_000
 # Thickness over length below which a cloud counts as flat: coordinates carry 1e-16 of the length,
 # which must stay well below MERGE after the thin direction has been stretched to one.
@@ -65,12 +66,12 @@ class Polyhedron(NamedTuple):
 
     def triangles(self) -> IntArray:
         """Outward triangles of all faces, fanned from each face's first corner, shape (t, 3)."""
-        fans = []
-        for start, end in zip(self.loop_start[:-1], self.loop_start[1:], strict=True):
-            loop = self.loops[start:end]
-            first = np.full(len(loop) - 2, loop[0], dtype=np.int32)
-            fans.append(np.column_stack((first, loop[1:-1], loop[2:])))
-        return np.concatenate(fans).astype(np.int32)
+        count = np.diff(self.loop_start) - 2
+        first = np.repeat(self.loops[self.loop_start[:-1]], count)
+        # Triangle k of a face takes its corners k + 1 and k + 2.
+        k = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        second = np.repeat(self.loop_start[:-1], count) + k + 1
+        return np.column_stack((first, self.loops[second], self.loops[second + 1]))
 
     def moments(self) -> Moments:
         """Volume, centre and inertia of the solid at unit density."""
@@ -95,20 +96,18 @@ def convex_polyhedron(points: ArrayLike, what: str = "convex hull") -> Polyhedro
         SceneError: Wrong shape, NaN, too few or too many points, no volume, or more than
             `MAX_FACES` faces.
     """
-    cloud = checked_points(points, what)
+    cloud = checked_points(points, what, most=MAX_CLOUD)
     stretched = _stretched(cloud, what)
     keep = _distinct(stretched)
     cloud, stretched = cloud[keep], stretched[keep]
     triangles, neighbours = _hull_triangles(stretched, what)
-    if len(triangles) > MAX_HULL_TRIANGLES:
-        raise SceneError(_too_many_faces(what, len(triangles)))
     for tolerance in MERGE:
-        loops = _merged_loops(stretched, triangles, neighbours, tolerance)
-        if loops is None:
-            continue
-        if len(loops) > MAX_FACES:
-            raise SceneError(_too_many_faces(what, len(loops)))
-        return _assemble(cloud, loops)
+        label = _face_labels(stretched, triangles, neighbours, tolerance)
+        if label is None:
+            raise _too_many_faces(what)
+        loops = _face_loops(triangles, neighbours, label)
+        if loops is not None and _is_proper(stretched, loops, tolerance):
+            return _assemble(cloud, loops)
     raise SceneError(
         f"{what}: the points are too close to flat or coincident for a proper hull; "
         "remove points that lie almost on top of each other"
@@ -154,12 +153,12 @@ def solid_moments(vertices: Array, triangles: NDArray[np.integer[Any]]) -> Momen
     return Moments(volume, frozen(c + offset), frozen(0.5 * (inertia + inertia.T)))
 
 
-def checked_points(points: ArrayLike, what: str) -> Array:
+def checked_points(points: ArrayLike, what: str, most: int = MAX_POINTS) -> Array:
     """`points` as a fresh float array of shape (n, 3), all finite and of sensible size."""
     count = len(points) if isinstance(points, Sized) else 0
-    if count > MAX_POINTS:
+    if count > most:
         raise SceneError(
-            f"{what}: {count} points, at most {MAX_POINTS} are accepted; thin the cloud out first"
+            f"{what}: {count} points, at most {most} are accepted; thin the cloud out first"
         )
     try:
         raw = np.asarray(points)
@@ -180,10 +179,10 @@ def checked_points(points: ArrayLike, what: str) -> Array:
     return cloud
 
 
-def _too_many_faces(what: str, count: int) -> str:
-    return (
-        f"{what}: {count} faces, at most {MAX_FACES} are accepted; give at most "
-        f"{MAX_SIMPLE_POINTS} points (tangere.geometry.polyhedron.simplified_points picks them)"
+def _too_many_faces(what: str) -> SceneError:
+    return SceneError(
+        f"{what}: more than {MAX_FACES} faces; give at most {MAX_SIMPLE_POINTS} points "
+        "(tangere.geometry.polyhedron.simplified_points picks them)"
     )
 
 
@@ -236,10 +235,10 @@ def _hull_triangles(stretched: Array, what: str) -> tuple[NDArray[np.intp], NDAr
         raise SceneError(
             f"{what}: no convex hull ({reason}); give points that span a volume"
         ) from None
+    if len(hull.simplices) > MAX_HULL_TRIANGLES:
+        raise _too_many_faces(what)
     triangles = hull.simplices.astype(np.intp)
     neighbours = hull.neighbors.astype(np.intp)
-    if len(triangles) > MAX_HULL_TRIANGLES:
-        return triangles, neighbours  # the caller refuses these: do not walk them
     # Qhull leaves the sense of rotation open. Signs from cross products fail for slivers, so orient
     # the largest triangle by its normal and walk from neighbour to neighbour.
     p, q, r = (stretched[triangles[:, i]] for i in range(3))
@@ -271,23 +270,23 @@ def _flip(triangles: NDArray[np.intp], neighbours: NDArray[np.intp], t: int) -> 
     neighbours[t, 1:] = neighbours[t, :0:-1].copy()
 
 
-def _merged_loops(
-    points: Array, triangles: NDArray[np.intp], neighbours: NDArray[np.intp], tolerance: float
+def _face_loops(
+    triangles: NDArray[np.intp], neighbours: NDArray[np.intp], label: NDArray[np.intp]
 ) -> list[list[int]] | None:
-    """Corner loops of the merged faces, or None where merging leaves no proper polyhedron."""
-    label = _face_labels(points, triangles, neighbours, tolerance)
+    """Corner loops of the faces, or None where one is no simple polygon."""
+    beyond = label[neighbours]  # face on the far side of the edge opposite to each corner
     following: list[dict[int, int]] = [{} for _ in range(int(label.max()) + 1)]
     faces_at: dict[int, set[int]] = {}
-    for t in range(len(triangles)):
-        face = int(label[t])
+    rows = zip(triangles.tolist(), label.tolist(), beyond.tolist(), strict=True)
+    for corners, face, others in rows:
         for corner in range(3):
-            tail = int(triangles[t, (corner + 1) % 3])
+            tail = corners[(corner + 1) % 3]
             faces_at.setdefault(tail, set()).add(face)
-            if label[neighbours[t, corner]] == face:
+            if others[corner] == face:
                 continue
             if tail in following[face]:
                 return None  # the outline touches itself
-            following[face][tail] = int(triangles[t, (corner + 2) % 3])
+            following[face][tail] = corners[(corner + 2) % 3]
     loops = []
     for outline in following:
         if not outline:
@@ -301,15 +300,18 @@ def _merged_loops(
         if len(loop) != len(outline):
             return None  # a face with a hole
         loops.append([v for v in loop if len(faces_at[v]) >= 3])
-    return loops if _is_proper(points, loops, tolerance) else None
+    return loops
 
 
 def _face_labels(
     points: Array, triangles: NDArray[np.intp], neighbours: NDArray[np.intp], tolerance: float
-) -> NDArray[np.intp]:
-    """Face number of each triangle: faces grow from the largest triangles while they stay flat."""
+) -> NDArray[np.intp] | None:
+    """Face number of each triangle, or None for too many faces.
+
+    Faces grow from the largest triangles for as long as they stay flat.
+    """
     if tolerance == 0.0:
-        return np.arange(len(triangles))
+        return np.arange(len(triangles)) if len(triangles) <= MAX_FACES else None
     p, q, r = (points[triangles[:, i]] for i in range(3))
     normal = np.cross(q - p, r - p)
     area = np.linalg.norm(normal, axis=1)
@@ -318,21 +320,23 @@ def _face_labels(
     for seed in np.argsort(-area, kind="stable"):
         if label[seed] >= 0:
             continue
+        if count == MAX_FACES:
+            return None
         label[seed] = count
-        n = normal[seed] / area[seed] if area[seed] > 0.0 else np.zeros(3)
+        if area[seed] > 0.0:
+            n = normal[seed] / area[seed]
+            near = np.abs((points - p[seed]) @ n) <= tolerance
+            # Slivers have no reliable normal, so only a clear fold the other way is refused.
+            fits = near[triangles].all(axis=1) & (
+                normal @ n >= -tolerance * np.maximum(area, tolerance)
+            )
+            stack = [int(seed)]
+            while stack:
+                for u in neighbours[stack.pop()]:
+                    if fits[u] and label[u] < 0:
+                        label[u] = count
+                        stack.append(int(u))
         # A triangle of no area has no plane: it stays alone and `_is_proper` decides.
-        flat = np.abs((points - p[seed]) @ n) <= tolerance if area[seed] > 0.0 else None
-        stack = [int(seed)] if flat is not None else []
-        while stack and flat is not None:
-            for u in neighbours[stack.pop()]:
-                # Slivers have no reliable normal, so only a clear fold the other way is refused.
-                if (
-                    label[u] < 0
-                    and flat[triangles[u]].all()
-                    and normal[u] @ n >= -tolerance * max(float(area[u]), tolerance)
-                ):
-                    label[u] = count
-                    stack.append(int(u))
         count += 1
     return label
 
@@ -350,34 +354,39 @@ def _is_proper(points: Array, loops: list[list[int]], tolerance: float) -> bool:
         return False
     # Rounding of the stretched coordinates; without merging the planes are as good as Qhull's.
     allowed = 4.0 * max(tolerance, COINCIDENT)
-    used = points[sorted(corners)]
-    for loop in loops:
-        normal = area_vector(points[loop])
-        size = float(np.linalg.norm(normal))
-        if size == 0.0:
-            return False
-        normal /= size
-        height = points[loop] @ normal
-        if (used @ normal).max() - height.min() > allowed and tolerance > 0.0:
-            return False
-    return True
+    loop_start, flat = _flattened(loops)
+    normals = area_vectors(points, loop_start, flat)
+    size = np.linalg.norm(normals, axis=1)
+    if not size.all():
+        return False
+    normals /= size[:, None]
+    highest = (points[np.unique(flat)] @ normals.T).max(axis=0)
+    own = np.repeat(normals, np.diff(loop_start), axis=0)
+    lowest = np.minimum.reduceat(np.einsum("ij,ij->i", points[flat], own), loop_start[:-1])
+    return tolerance == 0.0 or bool((highest - lowest <= allowed).all())
 
 
-def area_vector(loop: Array) -> Array:
-    """Vector area of a polygon [m²], along the outward normal of a counter-clockwise loop."""
-    local = loop - loop[0]
-    area: Array = 0.5 * np.cross(local[1:-1], local[2:]).sum(axis=0)
-    return area
+def area_vectors(vertices: Array, loop_start: IntArray, loops: IntArray) -> Array:
+    """Vector area of each face [m²], along the outward normal, shape (f, 3)."""
+    first, length = loop_start[:-1], np.diff(loop_start)
+    local = vertices[loops] - np.repeat(vertices[loops[first]], length, axis=0)
+    following = np.arange(1, len(loops) + 1)
+    following[loop_start[1:] - 1] = first
+    areas: Array = 0.5 * np.add.reduceat(np.cross(local, local[following]), first)
+    return areas
+
+
+def _flattened(loops: list[list[int]]) -> tuple[IntArray, IntArray]:
+    loop_start = np.cumsum([0, *map(len, loops)]).astype(np.int32)
+    return loop_start, np.concatenate(loops).astype(np.int32)
 
 
 def _assemble(cloud: Array, loops: list[list[int]]) -> Polyhedron:
-    used = np.unique(np.concatenate(loops))
-    number = {int(old): new for new, old in enumerate(used)}
-    normals = np.array([area_vector(cloud[loop]) for loop in loops])
+    loop_start, flat = _flattened(loops)
+    normals = area_vectors(cloud, loop_start, flat)
     normals /= np.linalg.norm(normals, axis=1)[:, None]
-    loop_start = np.concatenate(([0], np.cumsum([len(loop) for loop in loops]))).astype(np.int32)
-    flat = np.array([number[v] for loop in loops for v in loop], dtype=np.int32)
-    return _with_planes(cloud[used], normals, loop_start, flat)
+    used, renumbered = np.unique(flat, return_inverse=True)
+    return _with_planes(cloud[used], normals, loop_start, renumbered.astype(np.int32))
 
 
 def _with_planes(

@@ -30,6 +30,7 @@ from tangere.geometry.checks import (
 )
 from tangere.geometry.mesh import checked_mesh, convex_pieces
 from tangere.geometry.polyhedron import (
+    MAX_CLOUD,
     MAX_FACES,
     Moments,
     Polyhedron,
@@ -257,7 +258,7 @@ class Convex(Shape):
 
     def __init__(self, vertices: ArrayLike) -> None:
         """Check the points and build their hull, so that a flat cloud is refused at once."""
-        self._set(vertices=frozen(checked_points(vertices, "Convex")))
+        self._set(vertices=frozen(checked_points(vertices, "Convex", most=MAX_CLOUD)))
         self._parts  # noqa: B018 - see Box
 
     @cached_property

@@ -159,7 +159,7 @@ def slope() -> Scene:
     normal = np.array([-sin(angle), 0.0, cos(angle)])
     scene = Scene()
     scene.add_floor(normal=normal, material=Material(1.0, 1.0), name="slope")
-    # Friction of a pair is the geometric mean: against the slope's 1, mu² acts as mu; tan 20° = 0.36.
+    # Friction of a pair is the geometric mean: on the slope's 1, mu² acts as mu; tan 20° = 0.36.
     for i, mu in enumerate((0.2, 0.3, 0.5, 0.7)):
         scene.add_body(
             Box((0.1, 0.1, 0.05)),
