@@ -116,6 +116,8 @@ def random_placement(
     h = (u @ d).max() - (v @ d).min()  # just touching along d
     side = directions(rng, 1)[0] * small * rng.uniform(0.0, 0.4)
     side -= d * (side @ d)
+    if how == "aligned" and rng.random() < 0.5:
+        side = np.zeros(3)  # equal shapes then have their sides flush
     if how == "apart":
         t = h + small * 10.0 ** rng.uniform(-3.0, 1.0)
     elif how == "nested":

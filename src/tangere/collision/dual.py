@@ -1,14 +1,15 @@
 """Contact volume by dual transform: the boundary of A ∩ B as the convex hull of dual points.
 
-With the origin moved to a point o inside both shapes, the plane N.x = d of each face becomes the dual
-point y = N / r, r = d - N.o. The convex hull of these points (quickhull, Barber et al. 1996) is the
-dual of A ∩ B: each of its corners is a face of the volume, each of its facets n.y = e a vertex
-x = o + n / e, and the facets around a corner in order are the polygon of that face.
+With the origin moved to a point o inside both shapes, the plane N.x = d of each face becomes the
+dual point y = N / r, r = d - N.o. The convex hull of these points (quickhull, Barber et al. 1996)
+is the dual of A ∩ B: each of its corners is a face of the volume, each of its facets n.y = e a
+vertex x = o + n / e, and the facets around a corner in order are the polygon of that face.
 
-The transform blows up where o is close to a face, and a thin volume is bad for any o. Both are cured by
-the analytic centre, the maximum of sum log r (Newton's method): there H = sum N Nᵀ / r² = L Lᵀ describes
-an ellipsoid that fills the volume, and in coordinates Lᵀ(x - o) the volume is round, with all dual
-points L⁻¹ y in the unit ball. A first guess that is not inside is led there by a barrier method.
+The transform blows up where o is close to a face, and a thin volume is bad for any o. Both are
+cured by the analytic centre, the maximum of sum log r (Newton's method): H = sum N Nᵀ / r² = L Lᵀ
+describes an ellipsoid that fills the volume, and in coordinates Lᵀ(x - o) the volume is round, with
+all dual points L⁻¹ y in the unit ball. A first guess that is not inside is led there by a barrier
+method.
 """
 
 from __future__ import annotations
@@ -178,8 +179,8 @@ def _move(planes: PtrF8, count: int, step: Vec3) -> float:
 def _enter(planes: PtrF8, count: int, point: Vec3, low: float) -> tuple[bool, Vec3]:
     """Whether a point with all offsets positive exists, and that point; offsets are taken from it.
 
-    Minimise s subject to N.x <= d + s by the barrier k s - sum log(d + s - N.x) with growing k, until
-    the point is inside; count / k bounds how much s can still fall.
+    Minimise s subject to N.x <= d + s by the barrier k s - sum log(d + s - N.x) with growing k,
+    until the point is inside; count / k bounds how much s can still fall.
     """
     h = local_f8(16)
     g = local_f8(4)
