@@ -20,7 +20,7 @@ from tangere.collision.clip import View
 from tangere.collision.gjk import APART, gjk
 from tangere.maths.quat import turn
 from tangere.maths.vec import Vec3, dot, norm, scale, sub
-from tangere.model import PHASE_APART, PHASE_NEW, Hulls, Model, State, World
+from tangere.model import PHASE_APART, PHASE_NEW, PHASE_TOUCH, Hulls, Model, State, World
 
 # Gap between the parts when the new normal is sought, as a share of the smaller part's size: far above
 # rounding, small enough that the separated pair sees the same features.
@@ -55,26 +55,35 @@ def world_view(m: Model, h: Hulls, s: State, w: World, p: int, step: int) -> Vie
 
 
 @kernel
-def extent(v: View, n: Vec3) -> tuple[float, float]:
-    """Least and greatest n·x over the vertices of a part."""
-    low, high = inf, -inf
+def highest(v: View, n: Vec3) -> float:
+    """Support function of a part: the greatest n·x over its vertices [m]."""
+    high = -inf
     for i in range(v.vert_count):
-        d = n[0] * v.verts[3 * i] + n[1] * v.verts[3 * i + 1] + n[2] * v.verts[3 * i + 2]
-        low = min(low, d)
-        high = max(high, d)
-    return low, high
+        x = off(v.verts, 3 * i)
+        high = max(high, n[0] * x[0] + n[1] * x[1] + n[2] * x[2])
+    return high
+
+
+@kernel
+def thinner(a: View, b: View, n: Vec3) -> float:
+    """Thickness along n of the thinner of two parts [m]."""
+    back = scale(-1.0, n)
+    return min(highest(a, n) + highest(a, back), highest(b, n) + highest(b, back))
 
 
 @kernel
 def contact_normal(
     a: View, b: View, gap: float, phase: int, normal: PtrF8, simplex: PtrI4
-) -> tuple[bool, Vec3, float, float]:
-    """Overlapping?, a point of the contact plane, overlap along the normal, thickness of the thinner part.
+) -> tuple[bool, Vec3, float]:
+    """Overlapping?, a point of the contact plane, overlap along the normal [m].
 
     `normal` is read as the last one (unless `phase` is PHASE_NEW) and left as the new one.
     """
-    apart = (False, (0.0, 0.0, 0.0), 0.0, 0.0)
-    if phase == PHASE_NEW or phase == PHASE_APART:
+    if phase != PHASE_TOUCH:
+        n = (normal[0], normal[1], normal[2])
+        # while the last normal still separates by more than the gap there is no need to look closer
+        if phase == PHASE_APART and -highest(b, scale(-1.0, n)) - highest(a, n) > gap:
+            return False, (0.0, 0.0, 0.0), 0.0
         status, distance, ax, ay, az, bx, by, bz = gjk(
             a.verts, a.vert_count, b.verts, b.vert_count, (0.0, 0.0, 0.0), simplex
         )
@@ -82,38 +91,30 @@ def contact_normal(
             normal[0] = (bx - ax) / distance
             normal[1] = (by - ay) / distance
             normal[2] = (bz - az) / distance
-            return apart
+            return False, (0.0, 0.0, 0.0), 0.0
         if phase == PHASE_NEW:
             _least_overlap(a, b, normal)
         simplex[0] = 0  # the overlapping simplex says nothing about the separated pair
     n = (normal[0], normal[1], normal[2])
-    a_low, a_high = extent(a, n)
-    b_low, b_high = extent(b, n)
-    overlap = a_high - b_low
+    overlap = highest(a, n) + highest(b, scale(-1.0, n))
     if overlap <= 0.0:
-        return apart
+        return False, (0.0, 0.0, 0.0), 0.0
     shift = scale(overlap + gap, n)
-    _, distance, ax, ay, az, bx, by, bz = gjk(
+    _, _, ax, ay, az, bx, by, bz = gjk(
         a.verts, a.vert_count, b.verts, b.vert_count, shift, simplex
     )
-    pa = (ax, ay, az)
-    between = sub((bx, by, bz), pa)
+    between = sub((bx, by, bz), (ax, ay, az))
     point = scale(0.5, (ax + bx - shift[0], ay + by - shift[1], az + bz - shift[2]))
     length = norm(between)
-    thickness = min(a_high - a_low, b_high - b_low)
     if not length > 0.0:  # numerically touching although moved apart: keep the old normal
-        return True, point, overlap, thickness
+        return True, point, overlap
     fresh = scale(1.0 / length, between)
-    c_low, c_high = extent(a, fresh)
-    d_low, d_high = extent(b, fresh)
-    fresh_overlap = c_high - d_low
+    # closest points: no other pair is nearer along `fresh`, so moving back leaves this overlap
+    fresh_overlap = dot(shift, fresh) - length
     if dot(fresh, n) < COS_45 and fresh_overlap >= overlap:
-        return True, point, overlap, thickness
+        return True, point, overlap
     normal[0], normal[1], normal[2] = fresh
-    thickness = min(c_high - c_low, d_high - d_low)
-    if fresh_overlap <= 0.0:
-        return False, point, 0.0, thickness
-    return True, point, fresh_overlap, thickness
+    return fresh_overlap > 0.0, point, fresh_overlap
 
 
 @kernel
@@ -123,15 +124,13 @@ def _least_overlap(a: View, b: View, normal: PtrF8) -> None:
     normal[0], normal[1], normal[2] = 0.0, 0.0, 1.0
     for f in range(a.face_count):
         n = (a.planes[4 * f], a.planes[4 * f + 1], a.planes[4 * f + 2])
-        low, _ = extent(b, n)
-        depth = a.planes[4 * f + 3] - low
+        depth = a.planes[4 * f + 3] + highest(b, scale(-1.0, n))
         if depth < best:
             best = depth
             normal[0], normal[1], normal[2] = n
     for f in range(b.face_count):
         n = (-b.planes[4 * f], -b.planes[4 * f + 1], -b.planes[4 * f + 2])
-        _, high = extent(a, n)
-        depth = high + b.planes[4 * f + 3]
+        depth = highest(a, n) + b.planes[4 * f + 3]
         if depth < best:
             best = depth
             normal[0], normal[1], normal[2] = n

@@ -106,7 +106,7 @@ def _deepest(
     a = world_view(m, h, s, w.world, p, step)
     b = world_view(m, h, s, w.world, q, step)
     size = min(h.size[m.part_hull[p]], h.size[m.part_hull[q]])
-    touching, c, depth, _ = contact_normal(
+    touching, c, depth = contact_normal(
         a, b, GAP * size, ints[PI_PHASE], off(floats, PF_NORMAL), off(ints, PI_SIMPLEX)
     )
     if not touching:

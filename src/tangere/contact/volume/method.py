@@ -6,7 +6,7 @@ from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, off
 from tangere.collision.broad import boxes_apart
 from tangere.collision.clip import ON_PLANE, View, clip_floor, clip_volume
-from tangere.collision.narrow import GAP, contact_normal, extent, world_view
+from tangere.collision.narrow import GAP, contact_normal, highest, thinner, world_view
 from tangere.contact.friction import FORGET, apply_wrench, pair_law, single_point
 from tangere.contact.volume.law import (
     FIXED,
@@ -17,7 +17,7 @@ from tangere.contact.volume.law import (
     contact_wrench,
 )
 from tangere.contact.volume.patch import EXTRA, H0, POINT, S0, measure
-from tangere.maths.vec import Vec3, basis
+from tangere.maths.vec import Vec3, basis, scale
 from tangere.model import (
     NF,
     NI,
@@ -52,6 +52,8 @@ from tangere.model import (
 
 # Overlaps thinner than this share of the part's size are mere touch: the volume is rounding.
 THIN = 1e-14
+# No part is thinner than this share of the smallest extent of its bounding box (1/√3 is the least).
+DEEP = 0.5
 
 
 @kernel
@@ -93,7 +95,8 @@ def respond(
                 polygons = _touch(m, h, s, w, step, soup_size, polygons, ints, floats)
             if polygons < 0:
                 return SOUP_FULL
-            area += floats[PF_AREA]
+            if ints[PI_PHASE] == PHASE_TOUCH:
+                area += floats[PF_AREA]
             end += 1
         for pair in range(at, end):
             ints = off(w.pairs.ints, NI * pair)
@@ -137,7 +140,7 @@ def _touch(
     b = world_view(m, h, s, w.world, q, step)
     size = min(h.size[m.part_hull[p]], h.size[m.part_hull[q]])
     simplex = off(ints, PI_SIMPLEX)
-    touching, point, depth, thickness = contact_normal(
+    touching, point, depth = contact_normal(
         a, b, GAP * size, ints[PI_PHASE], off(floats, PF_NORMAL), simplex
     )
     if not touching:
@@ -149,7 +152,10 @@ def _touch(
     if last < 0:
         return last
     # A body pushed right through another would feel no more force: count the overlap beyond its thickness
-    extra = max(0.0, depth - thickness)
+    extra = 0.0
+    if depth > DEEP * size:
+        n = (floats[PF_NORMAL], floats[PF_NORMAL + 1], floats[PF_NORMAL + 2])
+        extra = max(0.0, depth - thinner(a, b, n))
     return _integrate(a, b, point, depth, extra, size, 0.5, w.soup, first, last, ints, floats)
 
 
@@ -179,8 +185,7 @@ def _touch_floor(
         _quiet(ints, floats, PHASE_APART)
         return first
     b = world_view(m, h, s, w.world, q, step)
-    lowest, _ = extent(b, n)
-    depth = plane[3] - lowest
+    depth = plane[3] + highest(b, scale(-1.0, n))
     if not depth > 0.0:
         _quiet(ints, floats, PHASE_APART)
         return first

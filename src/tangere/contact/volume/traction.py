@@ -33,6 +33,9 @@ FAR = 30.0
 # Polygons steeper than this (|N·n|) are integrated by points: the slope of their pressure amplifies
 # rounding in the closed form, and their share of the patch is small.
 STEEP = 0.05
+# Vertices on the cut through the surface have depth 0 up to rounding: a pressure this far below zero, as a
+# share of the highest, is not a pull. Without it a flat face that leans by 1e-8 rad lost the closed form.
+ROUNDING = 1e-9
 # Six points of degree 4 (Dunavant): two orbits of three, weight and barycentric coordinate.
 W1, A1 = 0.22338158967801146, 0.44594849091596489
 W2, A2 = 0.10995174365532187, 0.09157621350977073
@@ -62,6 +65,7 @@ def traction(
     low_front, low_back = 0.0, 0.0
     front = inf
     back = inf
+    high = 0.0
     for f in range(first, last):
         side = soup.slope[4 * f]
         if side == 0.0:
@@ -70,13 +74,14 @@ def traction(
             p = off(soup.plane, 3 * i)
             x, y = p[0] - pr.cx, p[1] - pr.cy
             value = pr.alpha * p[2] + pr.p0 + pr.px * x + pr.py * y
+            high = max(high, value)
             if side > 0.0:
                 front = min(front, value)
             else:
                 back = min(back, value)
     low_front = front if front < inf else 0.0
     low_back = back if back < inf else 0.0
-    if low_front + low_back < 0.0:
+    if low_front + low_back < -ROUNDING * high:
         return _by_clipped_points(soup, first, last, pr, r1, r2, th)
     near = sqrt(r1 * r1 + r2 * r2) < FAR * abs(th) * gyration
     g1, g2, torque = 0.0, 0.0, 0.0
