@@ -5,9 +5,9 @@ them), `State` changes with every step, `Work` is scratch plus the pair table th
 state from step to step. Kernels receive these groups at the border and turn them into groups of
 pointers of the same classes once per call (`model_pointers` …), so a field has one name everywhere.
 
-Indices. Bodies are numbered as in the scene, floors follow after the last body as fixed bodies. A body
-has one or more convex *parts*, a part refers to a *hull* (geometry shared by equal parts). Body frames
-are principal: origin at the centre of mass, axes along the principal axes of inertia.
+Indices. Bodies are numbered as in the scene, floors follow after the last body as fixed bodies. A
+body has one or more convex *parts*, a part refers to a *hull* (geometry shared by equal parts).
+Body frames are principal: origin at the centre of mass, axes along the principal axes of inertia.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ class Sizes(NamedTuple):
 class Hulls(NamedTuple):
     """Convex polyhedra in principal body frames, flattened.
 
-    | field      | meaning                                                          | shape   |
-    | vert_start | first vertex of each hull                                        | (h+1,)  |
-    | verts      | [m]                                                              | (v, 3)  |
-    | face_start | first face of each hull                                          | (h+1,)  |
-    | planes     | unit outward normal, offset [m]                                  | (f, 4)  |
+    | field      | meaning                                                      | shape   |
+    | vert_start | first vertex of each hull                                    | (h+1,)  |
+    | verts      | [m]                                                          | (v, 3)  |
+    | face_start | first face of each hull                                      | (h+1,)  |
+    | planes     | unit outward normal, offset [m]                              | (f, 4)  |
     | loop_start | first entry in `loops` of each face, plus the end               | (f+1,)  |
     | loops      | vertices of each face within its hull, counter-clockwise outside | (l,)    |
-    | box        | centre and half extents of the bounding box [m]                  | (h, 6)  |
-    | size       | smallest extent of the bounding box [m]                          | (h,)    |
-    | face_area  | area of the largest face [m²]                                    | (h,)    |
+    | box        | centre and half extents of the bounding box [m]              | (h, 6)  |
+    | size       | smallest extent of the bounding box [m]                      | (h,)    |
+    | face_area  | area of the largest face [m²]                                | (h,)    |
     """
 
     vert_start: IntArray
@@ -59,21 +59,21 @@ class Hulls(NamedTuple):
 class Model(NamedTuple):
     """Everything constant after compilation.
 
-    | field         | meaning                                                             | shape      |
-    | gravity       | [m/s²]                                                              | (3,)       |
-    | mass          | [kg]; infinite for fixed bodies                                     | (n+f,)     |
-    | inv_mass      | [1/kg]; 0 for fixed bodies                                          | (n+f,)     |
-    | inertia       | principal moments [kg m²]; 1 for fixed bodies                       | (n+f, 3)   |
-    | inv_inertia   | [1/(kg m²)]; 0 for fixed bodies                                     | (n+f, 3)   |
-    | material      | row of `materials` of each body                                     | (n+f,)     |
-    | materials     | mu0, mu, k, b, k_t, b_t; NaN: follow from mass and step             | (m, 6)     |
-    | part_body     | body of each part                                                   | (p,)       |
-    | part_hull     | hull of each part                                                   | (p,)       |
-    | part_start    | first part of each body                                             | (n+1,)     |
-    | world_start   | first vertex, first face of each part in the world buffers          | (p+1, 2)   |
-    | floor_plane   | unit normal, offset [m]                                             | (f, 4)     |
-    | spring_bodies | body a, body b (−1: the world)                                      | (s, 2)     |
-    | spring_data   | anchor a (3), anchor b (3), k, b, rest length, velocity (3)         | (s, 12)    |
+    | field         | meaning                                                         | shape      |
+    | gravity       | [m/s²]                                                          | (3,)       |
+    | mass          | [kg]; infinite for fixed bodies                                 | (n+f,)     |
+    | inv_mass      | [1/kg]; 0 for fixed bodies                                      | (n+f,)     |
+    | inertia       | principal moments [kg m²]; 1 for fixed bodies                   | (n+f, 3)   |
+    | inv_inertia   | [1/(kg m²)]; 0 for fixed bodies                                 | (n+f, 3)   |
+    | material      | row of `materials` of each body                                 | (n+f,)     |
+    | materials     | mu0, mu, k, b, k_t, b_t; NaN: follow from mass and step         | (m, 6)     |
+    | part_body     | body of each part                                               | (p,)       |
+    | part_hull     | hull of each part                                               | (p,)       |
+    | part_start    | first part of each body                                         | (n+1,)     |
+    | world_start   | first vertex, first face of each part in the world buffers      | (p+1, 2)   |
+    | floor_plane   | unit normal, offset [m]                                         | (f, 4)     |
+    | spring_bodies | body a, body b (−1: the world)                                  | (s, 2)     |
+    | spring_data   | anchor a (3), anchor b (3), k, b, rest length, velocity (3)     | (s, 12)    |
     """
 
     gravity: Array
@@ -124,13 +124,13 @@ class Pairs(NamedTuple):
     """Candidate pairs of parts, sorted by body pair, with what each contact remembers.
 
     | field  | meaning                                        | shape      |
-    | count  | pairs in use                                   | (1,)       |
+    | used   | pairs in use                                   | (1,)       |
     | key    | second body, first part, second part           | (cap,)     |
     | ints   | see `PI_…`                                     | (cap, NI)  |
     | floats | see `PF_…`                                     | (cap, NF)  |
     """
 
-    count: IntArray
+    used: IntArray
     key: Any  # int64
     ints: IntArray
     floats: Array
@@ -198,13 +198,13 @@ class Tree(NamedTuple):
 class Soup(NamedTuple):
     """Polygons of contact volumes.
 
-    | field | meaning                                                           | shape     |
-    | start | first vertex of each polygon, plus the end                        | (cap+1,)  |
+    | field | meaning                                                       | shape     |
+    | start | first vertex of each polygon, plus the end                    | (cap+1,)  |
     | owner | face that carries it: of a from 0, of b from the face count of a  | (cap,)    |
-    | xyz   | world vertices [m], counter-clockwise seen from outside           | (cap, 3)  |
-    | plane | x, y on the contact plane and half-depth h of each vertex [m]     | (cap, 3)  |
+    | xyz   | world vertices [m], counter-clockwise seen from outside       | (cap, 3)  |
+    | plane | x, y on the contact plane and half-depth h of each vertex [m] | (cap, 3)  |
     | slope | side (+1 front, −1 back), dh/dx, dh/dy, |N·n| of each polygon     | (cap, 4)  |
-    | clip  | scratch of the clipping                                           | (cap,)    |
+    | clip  | scratch of the clipping                                       | (cap,)    |
     """
 
     start: IntArray
@@ -286,7 +286,7 @@ def state_pointers(s: State) -> State:
 @kernel
 def pair_pointers(p: Pairs) -> Pairs:
     """The pair table as pointers."""
-    return Pairs(ptr(p.count), ptr(p.key), ptr(p.ints), ptr(p.floats))
+    return Pairs(ptr(p.used), ptr(p.key), ptr(p.ints), ptr(p.floats))
 
 
 @kernel

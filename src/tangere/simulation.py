@@ -36,7 +36,7 @@ from tangere.model import (
     new_soup,
 )
 from tangere.scene.compile import compile_scene, quat_product, rotation_of
-from tangere.scene.scene import Body, Scene
+from tangere.scene.scene import Body, Floor, Scene
 from tangere.step import POINT, VOLUME, run
 
 Normalization = Literal["patch", "none", "fixed"]
@@ -48,9 +48,11 @@ Algorithm = Literal["clip", "dual"]
 class Volume:
     """Options of the contact-volume method.
 
-    normalization: "patch" divides by the contact area (2004), "none" takes stiffness per area (2003), "fixed"
+    normalization: "patch" divides by the contact area (2004), "none" takes stiffness per area
+    (2003), "fixed"
         divides by a fixed area per pair and conserves energy.
-    friction: "exact" integrates Coulomb's law in closed form, "vertex" interpolates between triangle
+    friction: "exact" integrates Coulomb's law in closed form, "vertex" interpolates between
+    triangle
         vertices as the papers do.
     algorithm: "clip" clips faces, "dual" takes the convex hull of the dual points.
     """
@@ -134,11 +136,12 @@ class Simulation:
 
     def _check_materials(self, scene: Scene) -> None:
         if isinstance(self.method, Volume) and self.method.normalization == "none":
-            for thing in [*scene.bodies, *scene.floors]:
+            things: list[Body | Floor] = [*scene.bodies, *scene.floors]
+            for thing in things:
                 if thing.material.stiffness is None or thing.material.damping is None:
                     raise SceneError(
-                        f"{thing.name!r}: normalization 'none' takes stiffness and damping per area; "
-                        "give both in its material [N/m³, N s/m³]"
+                        f"{thing.name!r}: normalization 'none' takes stiffness and damping per "
+                        "area; give both in its material [N/m³, N s/m³]"
                     )
 
     @property
@@ -150,7 +153,8 @@ class Simulation:
         """Make n whole steps in one call; no Python runs in between.
 
         Raises:
-            FloatingPointError: A force became infinite or NaN; the state is that of the last good step.
+            FloatingPointError: A force became infinite or NaN; the state is that of the last good
+            step.
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise SceneError(f"step: n must be a whole number of steps, got {n!r}")
@@ -219,8 +223,9 @@ class Simulation:
     def positions(self) -> Array:
         """Origins of all shape frames [m], shape (n, 3)."""
         state, n = self._c.state, len(self._bodies)
-        turned = np.einsum("nij,nj->ni", _matrices(self.orientations), self._c.centre)
-        return state.position[:n] - turned
+        turned = np.einsum("nij,nj->ni", rotation_of(self.orientations), self._c.centre)
+        origins: Array = state.position[:n] - turned
+        return origins
 
     @property
     def orientations(self) -> Array:
@@ -258,10 +263,10 @@ class Simulation:
 
     @property
     def contacts(self) -> NDArray[np.void]:
-        """Table of the contacts that pressed in the last step, one row each (see `CONTACT_COLUMNS`).
+        """Table of the contacts that pressed in the last step (columns: `CONTACT_COLUMNS`).
 
-        Bodies by index (floors −1, −2, …), point [m], normal from a to b, depth [m], area [m²], force [N] and
-        torque about the point [N m] on b, sticking.
+        Bodies by index (floors −1, −2, …), point [m], normal from a to b, depth [m], area [m²],
+        force [N] and torque about the point [N m] on b, sticking.
         """
         ints, floats = self._pair_rows()
         pressing = floats[:, PF_PRESS] > 0.0
@@ -285,7 +290,7 @@ class Simulation:
 
     def _pair_rows(self) -> tuple[NDArray[np.int32], Array]:
         pairs: Pairs = self._c.work.pairs
-        count = int(pairs.count[0])
+        count = int(pairs.used[0])
         return pairs.ints[:count], pairs.floats[:count]
 
     def _forget_contacts(self, index: int) -> None:
@@ -311,7 +316,8 @@ class BodyState:
     def position(self) -> Array:
         """Origin of the shape frame [m], shape (3,)."""
         c, i = self._sim._c, self._i
-        return c.state.position[i] - rotation_of(self.orientation) @ c.centre[i]
+        origin: Array = c.state.position[i] - rotation_of(self.orientation) @ c.centre[i]
+        return origin
 
     @position.setter
     def position(self, value: ArrayLike) -> None:
@@ -329,7 +335,9 @@ class BodyState:
         q = _vector(value, 4, self._what("orientation"))
         length = float(np.linalg.norm(q))
         if not length > 1e-9:
-            raise SceneError(f"{self._what('orientation')}: {q.tolist()} has no direction; use (1, 0, 0, 0)")
+            raise SceneError(
+                f"{self._what('orientation')}: {q.tolist()} has no direction; use (1, 0, 0, 0)"
+            )
         omega = self.angular_velocity
         self._place(self.position, q / length)
         self.angular_velocity = omega
@@ -345,7 +353,7 @@ class BodyState:
     @property
     def velocity(self) -> Array:
         """Velocity of the centre of mass [m/s]."""
-        return self._sim._c.state.velocity[self._i].copy()
+        return np.array(self._sim._c.state.velocity[self._i])
 
     @velocity.setter
     def velocity(self, value: ArrayLike) -> None:
@@ -354,7 +362,7 @@ class BodyState:
     @property
     def angular_velocity(self) -> Array:
         """Angular velocity, world axes [rad/s]."""
-        return self._sim._c.state.omega[self._i].copy()
+        return np.array(self._sim._c.state.omega[self._i])
 
     @angular_velocity.setter
     def angular_velocity(self, value: ArrayLike) -> None:
@@ -368,12 +376,12 @@ class BodyState:
     @property
     def angular_momentum(self) -> Array:
         """Angular momentum about the centre of mass, world axes [kg m²/s]."""
-        return self._sim._c.state.momentum[self._i].copy()
+        return np.array(self._sim._c.state.momentum[self._i])
 
     @property
     def centre(self) -> Array:
         """Centre of mass [m]."""
-        return self._sim._c.state.position[self._i].copy()
+        return np.array(self._sim._c.state.position[self._i])
 
     @property
     def contact_wrench(self) -> tuple[Array, Array]:
@@ -432,7 +440,3 @@ def _vector(value: ArrayLike, size: int, what: str) -> Array:
     if v.shape != (size,) or not np.isfinite(v).all():
         raise SceneError(f"{what}: {value!r} must be {size} finite numbers")
     return v
-
-
-def _matrices(q: Array) -> Array:
-    return np.stack([rotation_of(x) for x in q]) if len(q) else np.zeros((0, 3, 3))

@@ -44,10 +44,10 @@ def run(
     method: int,
     settings: Settings,
 ) -> tuple[int, int, bool]:
-    """Make `steps` whole steps; returns steps made, status, and whether the pair tables changed places.
+    """Make `steps` whole steps; returns steps made, status, and whether the pair tables swapped.
 
-    `first` is the number of the first step since the start: it stamps what was transformed when. A step that
-    runs out of room is not made: the front grows the buffers and calls again.
+    `first` is the number of the first step since the start: it stamps what was transformed when. A
+    step that runs out of room is not made: the front grows the buffers and calls again.
     """
     m, h, s = model_pointers(model), hull_pointers(hulls), state_pointers(state)
     w = work_pointers(work)

@@ -1,0 +1,1 @@
+"""Where things touch: candidate pairs, distance, contact normal, contact volume."""

@@ -2,9 +2,9 @@
 
 The pair list is built for *fat* boxes and stays valid while every part stays inside its own, so a
 scene at rest pays one comparison per part and step. When a part leaves, the list is rebuilt from
-scratch in O(n log n): parts are sorted along a Morton curve, the sorted sequence is cut in halves into
-a complete binary tree without pointers, and each part walks the tree once. What a contact remembers
-moves from the old list to the new one by merging two sorted sequences.
+scratch in O(n log n): parts are sorted along a Morton curve, the sorted sequence is cut in halves
+into a complete binary tree without pointers, and each part walks the tree once. What a contact
+remembers moves from the old list to the new one by merging two sorted sequences.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from tangere.model import (
     World,
 )
 
-# Slack of the fat boxes: a share of the part's size, and the way it will go in so many steps. More slack
-# means fewer rebuilds and more pairs that are looked at in vain.
+# Slack of the fat boxes: a share of the part's size, and the way it will go in so many steps. More
+# slack means fewer rebuilds and more pairs that are looked at in vain.
 SLACK_SIZE = 0.05
 SLACK_STEPS = 8.0
 
@@ -77,9 +77,9 @@ def update_boxes(z: Sizes, m: Model, h: Hulls, s: State, dt: float, w: World) ->
 @kernel
 def boxes_apart(a: PtrF8, b: PtrF8) -> bool:
     """Whether two boxes (lower corner, upper corner) have no point in common."""
-    return (
-        a[0] > b[3] or b[0] > a[3] or a[1] > b[4] or b[1] > a[4] or a[2] > b[5] or b[2] > a[5]
-    )
+    if a[0] > b[3] or b[0] > a[3] or a[1] > b[4] or b[1] > a[4]:
+        return True
+    return bool(a[2] > b[5] or b[2] > a[5])
 
 
 @kernel
@@ -88,7 +88,7 @@ def below_floor(box: PtrF8, plane: PtrF8) -> bool:
     low = -plane[3]
     for k in range(3):
         low += plane[k] * (box[k] if plane[k] > 0.0 else box[3 + k])
-    return low < 0.0
+    return bool(low < 0.0)
 
 
 @kernel
@@ -112,7 +112,7 @@ def rebuild(z: Sizes, m: Model, h: Hulls, s: State, dt: float, w: Work, capacity
                 return PAIRS_FULL
             cursor = _emit(z, m, i, tree.keys[j], old, cursor, new, count)
             count += 1
-    new.count[0] = count
+    new.used[0] = count
     return OK
 
 
@@ -131,7 +131,7 @@ def _fatten(z: Sizes, m: Model, h: Hulls, s: State, dt: float, world: World) -> 
 
 @kernel
 def _build_tree(n: int, world: World, tree: Tree) -> int:
-    """Sort parts along a Morton curve, lay a complete binary tree over them; returns its leaf count."""
+    """Lay a complete binary tree over the parts along a Morton curve; returns its leaf count."""
     lo0, lo1, lo2 = inf, inf, inf
     hi0, hi1, hi2 = -inf, -inf, -inf
     for p in range(n):
@@ -139,7 +139,7 @@ def _build_tree(n: int, world: World, tree: Tree) -> int:
         x, y, t = b[0] + b[3], b[1] + b[4], b[2] + b[5]
         lo0, lo1, lo2 = min(lo0, x), min(lo1, y), min(lo2, t)
         hi0, hi1, hi2 = max(hi0, x), max(hi1, y), max(hi2, t)
-    extent = max(hi0 - lo0, max(hi1 - lo1, hi2 - lo2))
+    extent = max(hi0 - lo0, hi1 - lo1, hi2 - lo2)
     scale = 1023.0 / extent if extent > 0.0 else 0.0
     for p in range(n):
         b = off(world.fat, 6 * p)
@@ -208,7 +208,7 @@ def _radix_sort(n: int, tree: Tree) -> None:
 
 @kernel
 def _partners(z: Sizes, m: Model, w: Work, i: int, leaves: int) -> int:
-    """Keys of all pairs of body i with later bodies and floors, unsorted; −1 when they do not fit."""
+    """Keys of all pairs of body i with later bodies and floors; −1 when they do not fit."""
     stack = local_i4(64)
     found = 0
     room = 2 * z.parts + 64
@@ -276,14 +276,14 @@ def _sift(keys: PtrI4, root: int, end: int) -> None:
 def _emit(
     z: Sizes, m: Model, i: int, key: int, old: Pairs, cursor: int, new: Pairs, at: int
 ) -> int:
-    """Write pair (i, key) as row `at`, with its memory if it is in the old list; returns the cursor."""
+    """Write pair (i, key) as row `at`, with its memory if it has one; returns the cursor."""
     j = key >> (2 * BITS)
     p = (key >> BITS) & MASK
     q = key & MASK
     ints = off(new.ints, NI * at)
     floats = off(new.floats, NF * at)
     new.key[at] = key
-    while cursor < old.count[0]:
+    while cursor < old.used[0]:
         row = off(old.ints, NI * cursor)
         owner = row[PI_BODY_A]
         if owner >= z.bodies:  # a floor pair is listed under its body
@@ -291,7 +291,7 @@ def _emit(
         if owner > i or (owner == i and old.key[cursor] >= key):
             break
         cursor += 1
-    if cursor < old.count[0] and old.key[cursor] == key:
+    if cursor < old.used[0] and old.key[cursor] == key:
         row = off(old.ints, NI * cursor)
         same = row[PI_BODY_B] == i if j >= z.bodies else row[PI_BODY_A] == i
         if same:

@@ -1,13 +1,13 @@
 """Contact volume by face clipping: the boundary of A ∩ B as convex polygons.
 
-The boundary of the overlap of two convex polyhedra consists of the faces of A clipped by the planes of B
-and the faces of B clipped by the planes of A (Sutherland–Hodgman). No interior point is needed and
-nothing is divided by a small distance; every polygon knows the face that carries it.
+The boundary of the overlap of two convex polyhedra consists of the faces of A clipped by the planes
+of B and the faces of B clipped by the planes of A (Sutherland–Hodgman). No interior point is needed
+and nothing is divided by a small distance; every polygon knows the face that carries it.
 
 The short way for small hulls: one bit per vertex and plane says on which side it lies. A face whose
 vertices all lie outside one plane is gone, a face with no vertex outside stays as it is, and of the
-others only the planes that really cut are applied. Large hulls are first culled by the box that both
-bounding boxes share.
+others only the planes that really cut are applied. Large hulls are first culled by the box that
+both bounding boxes share.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tangere._ptr import PtrF8, PtrI4, local_f8, local_i4, local_i8, off
 from tangere.maths.vec import Vec3
 from tangere.model import Soup
 
-# A vertex this close to a plane, relative to the size of the hulls, lies on it: above the rounding of
-# the transformed planes (~1e-15), far below anything that could be felt.
+# A vertex this close to a plane, relative to the size of the hulls, lies on it: above the rounding
+# of the transformed planes (~1e-15), far below anything that could be felt.
 ON_PLANE = 1e-13
 # Up to so many planes the sides fit into the bits of one integer.
 BIT_PLANES = 62
@@ -42,7 +42,7 @@ class View(NamedTuple):
 
 @kernel
 def clip_volume(a: View, b: View, eps: float, soup: Soup, first: int, capacity: int) -> int:
-    """Append the polygons of A ∩ B to the `first` in the soup; returns the count, −1 when it is full.
+    """Append the polygons of A ∩ B to the `first` in the soup; returns the count, −1 if full.
 
     eps: distance below which a vertex lies on a plane [m]. soup.start[first] must be set.
     """
@@ -54,7 +54,7 @@ def clip_volume(a: View, b: View, eps: float, soup: Soup, first: int, capacity: 
 
 @kernel
 def clip_floor(b: View, plane: PtrF8, eps: float, soup: Soup, first: int, capacity: int) -> int:
-    """Append the down-facing faces of B below the plane N·x = d; returns the polygon count or −1."""
+    """Append the down-facing faces of B below the plane N·x = d; returns the count or −1."""
     side = local_i8(512)
     floor = off(plane, 0)
     any_below = False
@@ -93,7 +93,7 @@ def clip_floor(b: View, plane: PtrF8, eps: float, soup: Soup, first: int, capaci
 def _clip_faces(
     a: View, b: View, eps: float, second: bool, owner: int, soup: Soup, count: int, capacity: int
 ) -> int:
-    """Append the faces of a, clipped by b's planes. `second`: drop what the first pass already gave."""
+    """Append the faces of a, clipped by b's planes; `second` drops what the first pass gave."""
     if b.face_count <= BIT_PLANES:
         return _clip_by_bits(a, b, eps, second, owner, soup, count, capacity)
     return _clip_by_list(a, b, eps, second, owner, soup, count, capacity)
@@ -134,7 +134,9 @@ def _clip_by_bits(
         j = 0
         while any_out != 0 and size > 0:
             if any_out & 1:
-                size = _cut(off(soup.clip, here), size, off(b.planes, 4 * j), eps, off(soup.clip, there))
+                size = _cut(
+                    off(soup.clip, here), size, off(b.planes, 4 * j), eps, off(soup.clip, there)
+                )
                 here, there = there, here
             any_out >>= 1
             j += 1
@@ -183,7 +185,12 @@ def _clip_by_list(
             outside, inside, touch = 0, 0, 0
             p = off(soup.clip, here)
             for i in range(size):
-                d = p[3 * i] * plane[0] + p[3 * i + 1] * plane[1] + p[3 * i + 2] * plane[2] - plane[3]
+                d = (
+                    p[3 * i] * plane[0]
+                    + p[3 * i + 1] * plane[1]
+                    + p[3 * i + 2] * plane[2]
+                    - plane[3]
+                )
                 if d > eps:
                     outside += 1
                 elif d >= -eps:
@@ -267,7 +274,7 @@ def _load_face(a: View, f: int, soup: Soup) -> int:
 
 @kernel
 def _cut(poly: PtrF8, size: int, plane: PtrF8, eps: float, out: PtrF8) -> int:
-    """Keep the part of a convex polygon with N·x ≤ d; returns its vertex count (0: nothing left)."""
+    """Keep the part of a convex polygon with N·x ≤ d; returns its vertex count, 0 if none."""
     n0, n1, n2, n3 = plane[0], plane[1], plane[2], plane[3]
     px, py, pz = poly[3 * size - 3], poly[3 * size - 2], poly[3 * size - 1]
     before = px * n0 + py * n1 + pz * n2 - n3

@@ -1,13 +1,13 @@
-"""Do two convex parts touch, and along which normal? Contact normal and plane as in [HASEGAWA2004] 4.2.
+"""Whether two convex parts touch, and along which normal ([HASEGAWA2004] 4.2).
 
 Coherence carries the normal: apart, it is the direction between the closest points (GJK); once they
-overlap, b is moved out along the last normal by the exact overlap plus a gap, and the direction between
-the closest points of the separated pair is the new normal. The plane passes midway between the two
-closest points, b moved back.
+overlap, b is moved out along the last normal by the exact overlap plus a gap, and the direction
+between the closest points of the separated pair is the new normal. The plane passes midway between
+the two closest points, b moved back.
 
-Differs from [HASEGAWA2004]: the shift is the exact overlap h_a(n) + h_b(−n) (support functions), so one
-shift always separates and nothing is doubled; a normal that turns by more than 45° in one step is
-taken only when the overlap along it is smaller.
+Differs from [HASEGAWA2004]: the shift is the exact overlap h_a(n) + h_b(−n) (support functions), so
+one shift always separates and nothing is doubled; a normal that turns by more than 45° in one step
+is taken only when the overlap along it is smaller.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from tangere.maths.quat import turn
 from tangere.maths.vec import Vec3, dot, norm, scale, sub
 from tangere.model import PHASE_APART, PHASE_NEW, PHASE_TOUCH, Hulls, Model, State, World
 
-# Gap between the parts when the new normal is sought, as a share of the smaller part's size: far above
-# rounding, small enough that the separated pair sees the same features.
+# Gap between the parts when the new normal is sought, as a share of the smaller part's size: far
+# above rounding, small enough that the separated pair sees the same features.
 GAP = 0.02
 COS_45 = 0.70710678118654757
 
@@ -100,9 +100,7 @@ def contact_normal(
     if overlap <= 0.0:
         return False, (0.0, 0.0, 0.0), 0.0
     shift = scale(overlap + gap, n)
-    _, _, ax, ay, az, bx, by, bz = gjk(
-        a.verts, a.vert_count, b.verts, b.vert_count, shift, simplex
-    )
+    _, _, ax, ay, az, bx, by, bz = gjk(a.verts, a.vert_count, b.verts, b.vert_count, shift, simplex)
     between = sub((bx, by, bz), (ax, ay, az))
     point = scale(0.5, (ax + bx - shift[0], ay + by - shift[1], az + bz - shift[2]))
     length = norm(between)
@@ -119,7 +117,7 @@ def contact_normal(
 
 @kernel
 def _least_overlap(a: View, b: View, normal: PtrF8) -> None:
-    """The face normal of a or b along which the parts overlap least: a start when nothing is known."""
+    """The face normal along which the parts overlap least: a start when nothing is known."""
     best = inf
     normal[0], normal[1], normal[2] = 0.0, 0.0, 1.0
     for f in range(a.face_count):

@@ -1,8 +1,8 @@
 """Parameters of a pair of bodies, and the memory of its friction spring.
 
-The spring between the surfaces is remembered by its two ends, one fixed to each body: common motion of the
-pair carries it for free, and a resting contact cannot drift because nothing is summed up. Its twist
-about the normal is a plain sum.
+The spring between the surfaces is remembered by its two ends, one fixed to each body: common motion
+of the pair carries it for free, and a resting contact cannot drift because nothing is summed up.
+Its twist about the normal is a plain sum.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ from tangere.model import (
     State,
 )
 
-# Defaults when a material gives no stiffness: κ = k dt²/m and β = b dt/m, safely inside the limit of the
-# explicit step (κ + 2β)·W m < 4 for every box (W m ≤ 7); a given stiffness without damping gets ζ = 0.3.
+# Defaults when a material gives no stiffness: κ = k dt²/m and β = b dt/m, safely inside the limit
+# of the explicit step (κ + 2β)·W m < 4 for every box (W m ≤ 7); a given stiffness without damping
+# gets ζ = 0.3.
 KAPPA = 0.1
 BETA = 0.2
 ZETA = 0.3
@@ -104,18 +105,12 @@ def keep_spring(s: State, i: int, j: int, c: Vec3, r: Vec3, floats: PtrF8) -> No
     """Remember stretch r [m] about point c: ends at c ∓ r/2, each in its body's frame."""
     a = off(floats, PF_ANCHOR_A)
     b = off(floats, PF_ANCHOR_B)
-    a[0], a[1], a[2] = body_point(
-        s, i, (c[0] - 0.5 * r[0], c[1] - 0.5 * r[1], c[2] - 0.5 * r[2])
-    )
-    b[0], b[1], b[2] = body_point(
-        s, j, (c[0] + 0.5 * r[0], c[1] + 0.5 * r[1], c[2] + 0.5 * r[2])
-    )
+    a[0], a[1], a[2] = body_point(s, i, (c[0] - 0.5 * r[0], c[1] - 0.5 * r[1], c[2] - 0.5 * r[2]))
+    b[0], b[1], b[2] = body_point(s, j, (c[0] + 0.5 * r[0], c[1] + 0.5 * r[1], c[2] + 0.5 * r[2]))
 
 
 @kernel
-def single_point(
-    s: State, ints: PtrI4, floats: PtrF8, law: Law, spring: float, c: Vec3
-) -> bool:
+def single_point(s: State, ints: PtrI4, floats: PtrF8, law: Law, spring: float, c: Vec3) -> bool:
     """Force at one point: spring force given, damper and friction spring with Coulomb limit."""
     i, j = ints[PI_BODY_A], ints[PI_BODY_B]
     n = (floats[PF_NORMAL], floats[PF_NORMAL + 1], floats[PF_NORMAL + 2])

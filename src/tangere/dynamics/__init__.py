@@ -1,0 +1,1 @@
+"""How bodies move under given forces."""

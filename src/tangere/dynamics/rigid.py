@@ -1,8 +1,8 @@
 """How one rigid body moves under given forces; knows no contact.
 
-Semi-implicit Euler: v ← v + dt f/m, x ← x + dt v, and for the rotation L ← L + dt τ followed by one step
-of *free* motion. Free motion keeps L in the world and the energy exactly: in body axes the implicit
-midpoint rule
+Semi-implicit Euler: v ← v + dt f/m, x ← x + dt v, and for the rotation L ← L + dt τ followed by one
+step of *free* motion. Free motion keeps L in the world and the energy exactly: in body axes the
+implicit midpoint rule
 
     ℓ₁ − ℓ₀ = dt ℓ̄ × Ω,    ℓ̄ = (ℓ₀ + ℓ₁)/2,    Ω = I⁻¹ ℓ̄
 
@@ -34,7 +34,7 @@ def free_rotation(q: Quat, ell: Vec3, inertia: Vec3, dt: float) -> tuple[Quat, V
     i1, i2, i3 = inertia
     size = sqrt(ell[0] * ell[0] + ell[1] * ell[1] + ell[2] * ell[2])
     rate = sqrt((ell[0] / i1) ** 2 + (ell[1] / i2) ** 2 + (ell[2] / i3) ** 2)
-    pieces = max(1, min(10_000, int(ceil(rate * dt / MAX_TURN))))
+    pieces = max(1, min(10_000, ceil(rate * dt / MAX_TURN)))
     h = dt / pieces
     for _ in range(pieces):
         l0, l1, l2 = ell  # ℓ₀
@@ -49,7 +49,11 @@ def free_rotation(q: Quat, ell: Vec3, inertia: Vec3, dt: float) -> tuple[Quat, V
             if abs(g0) + abs(g1) + abs(g2) <= MIDPOINT_TOLERANCE * size:
                 break
             # Jacobian: 1 on the diagonal, products of ℓ̄ and differences of 1/I off it
-            c1, c2, c3 = a * (1.0 / i3 - 1.0 / i2), a * (1.0 / i1 - 1.0 / i3), a * (1.0 / i2 - 1.0 / i1)
+            c1, c2, c3 = (
+                a * (1.0 / i3 - 1.0 / i2),
+                a * (1.0 / i1 - 1.0 / i3),
+                a * (1.0 / i2 - 1.0 / i1),
+            )
             j01, j02 = -c1 * m2, -c1 * m1
             j10, j12 = -c2 * m2, -c2 * m0
             j20, j21 = -c3 * m1, -c3 * m0
@@ -123,7 +127,7 @@ def body_point(s: State, i: int, p: Vec3) -> Vec3:
 def spring_forces(m: Model, s: State, count: int, total: PtrF8) -> None:
     """Add the springs' wrenches to `total` (n, 6) and keep each one's force on body a.
 
-    f = −(k (|d| − l₀) + b ḋ·e) e with e = d/|d|;  rest length 0: f = −k d − b ḋ (a plain 3D spring).
+    f = −(k (|d| − l₀) + b ḋ·e) e with e = d/|d|;  rest length 0: f = −k d − b ḋ (in 3D).
     """
     for j in range(count):
         data = off(m.spring_data, 12 * j)

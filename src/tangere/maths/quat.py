@@ -24,7 +24,7 @@ def product(a: Quat, b: Quat) -> Quat:
 
 @kernel
 def unit(q: Quat) -> Quat:
-    """q / |q|."""
+    """Q / |q|."""
     s = 1.0 / sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
     return (s * q[0], s * q[1], s * q[2], s * q[3])
 

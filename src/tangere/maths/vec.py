@@ -16,37 +16,37 @@ IntArray = NDArray[np.int32]
 
 @kernel
 def add(a: Vec3, b: Vec3) -> Vec3:
-    """a + b."""
+    """A + b."""
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 
 @kernel
 def sub(a: Vec3, b: Vec3) -> Vec3:
-    """a - b."""
+    """A - b."""
     return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
 
 
 @kernel
 def scale(s: float, a: Vec3) -> Vec3:
-    """s a."""
+    """S a."""
     return (s * a[0], s * a[1], s * a[2])
 
 
 @kernel
 def axpy(s: float, a: Vec3, b: Vec3) -> Vec3:
-    """s a + b."""
+    """S a + b."""
     return (s * a[0] + b[0], s * a[1] + b[1], s * a[2] + b[2])
 
 
 @kernel
 def dot(a: Vec3, b: Vec3) -> float:
-    """a . b."""
+    """A . b."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @kernel
 def cross(a: Vec3, b: Vec3) -> Vec3:
-    """a x b."""
+    """A x b."""
     return (
         a[1] * b[2] - a[2] * b[1],
         a[2] * b[0] - a[0] * b[2],
@@ -62,7 +62,7 @@ def norm(a: Vec3) -> float:
 
 @kernel
 def basis(n: Vec3) -> tuple[Vec3, Vec3]:
-    """Two unit vectors t1, t2 with t1 x t2 = n for a unit n, continuous away from n = -z (Duff et al. 2017)."""
+    """Unit vectors t1, t2 with t1 x t2 = n, continuous except across n_z = 0 (Duff et al. 2017)."""
     sign = copysign(1.0, n[2])
     a = -1.0 / (sign + n[2])
     b = n[0] * n[1] * a

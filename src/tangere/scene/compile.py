@@ -20,7 +20,7 @@ from tangere.model import (
     new_pairs,
     new_soup,
 )
-from tangere.scene.scene import Material, Scene
+from tangere.scene.scene import Body, Floor, Material, Scene
 
 # Keys of the pair list hold 20 bits per index.
 MAX_PARTS = 1 << 20
@@ -134,9 +134,8 @@ def _principal(inertia: Array) -> tuple[Array, Array]:
 def _materials(scene: Scene) -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.int32]]]:
     """Table of the distinct materials, and each body's and floor's row in it."""
     rows: dict[Material, int] = {}
-    index = [
-        rows.setdefault(thing.material, len(rows)) for thing in [*scene.bodies, *scene.floors]
-    ]
+    things: list[Body | Floor] = [*scene.bodies, *scene.floors]
+    index = [rows.setdefault(thing.material, len(rows)) for thing in things]
     table = np.full((max(len(rows), 1), 6), np.nan)
     for material, row in rows.items():
         values = (
@@ -235,7 +234,9 @@ class _HullTable:
         vert_start = np.cumsum([0, *(len(v) for v, _, _ in pieces)])
         face_start = np.cumsum([0, *(len(p) for _, p, _ in pieces)])
         loop_base = np.cumsum([0, *(len(x.loops) for _, _, x in pieces)])
-        starts = [x.loop_start[:-1] + base for (_, _, x), base in zip(pieces, loop_base, strict=False)]
+        starts = [
+            x.loop_start[:-1] + base for (_, _, x), base in zip(pieces, loop_base, strict=False)
+        ]
         box = np.zeros((len(pieces), 6))
         size = np.zeros(len(pieces))
         face_area = np.zeros(len(pieces))
@@ -250,7 +251,9 @@ class _HullTable:
             face_start=face_start.astype(np.int32),
             planes=np.concatenate([p for _, p, _ in pieces]) if pieces else np.zeros((0, 4)),
             loop_start=np.concatenate([*starts, [loop_base[-1]]]).astype(np.int32),
-            loops=np.concatenate([x.loops for _, _, x in pieces] or [np.zeros(0)]).astype(np.int32),
+            loops=np.concatenate([x.loops for _, _, x in pieces] or [np.zeros(0, np.int32)]).astype(
+                np.int32
+            ),
             box=box,
             size=size,
             face_area=face_area,
@@ -267,15 +270,14 @@ def _face_areas(verts: Array, piece: Polyhedron) -> list[float]:
 
 
 def rotation_of(q: Array) -> Array:
-    """Rotation matrix of a unit quaternion, shape (3, 3)."""
-    w, x, y, z = q
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+    """Rotation matrices of unit quaternions (…, 4), shape (…, 3, 3)."""
+    w, x, y, z = np.moveaxis(np.asarray(q, float), -1, 0)
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
 def quaternion_of(m: Array) -> Array:

@@ -1,0 +1,1 @@
+"""The point-based penalty method, a baseline."""

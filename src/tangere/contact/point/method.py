@@ -1,8 +1,8 @@
 """The point method: one spring at the deepest point of each pair, the baseline of [HASEGAWA2004].
 
-The most penetrating point carries the whole force, as in point-based penalty methods of the time: contact
-points appear and vanish as a block rocks, so faces cannot rest quietly on each other, and a point has
-no friction torque.
+The most penetrating point carries the whole force, as in point-based penalty methods of the time:
+contact points appear and vanish as a block rocks, so faces cannot rest quietly on each other, and a
+point has no friction torque.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from tangere.model import (
 @kernel
 def respond(z: Sizes, m: Model, h: Hulls, s: State, w: Work, dt: float, step: int) -> int:
     """Add the contact wrenches of all pairs to `s.wrench`; returns OK."""
-    for pair in range(w.pairs.count[0]):
+    for pair in range(w.pairs.used[0]):
         ints = off(w.pairs.ints, NI * pair)
         floats = off(w.pairs.floats, NF * pair)
         if ints[PI_BODY_A] >= z.bodies:
@@ -97,7 +97,8 @@ def _deepest(
 ) -> tuple[float, Vec3]:
     """Overlap of two parts along the contact normal, at the deepest vertex of either in the other.
 
-    The closest points of the pair moved apart are vertices or edge points; their midpoint is the point.
+    The closest points of the pair moved apart are vertices or edge points; their midpoint is the
+    point.
     """
     p, q = ints[PI_PART_A], ints[PI_PART_B]
     if boxes_apart(off(w.world.aabb, 6 * p), off(w.world.aabb, 6 * q)):

@@ -1,0 +1,1 @@
+"""The contact-volume method of Hasegawa and Sato."""

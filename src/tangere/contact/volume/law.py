@@ -1,15 +1,17 @@
-"""Contact by volume: distributed springs, dampers and friction over the patch ([HASEGAWA2003], [HASEGAWA2004]).
+"""Springs, dampers and friction spread over the patch ([HASEGAWA2003], [HASEGAWA2004]).
 
-With p measured from the area centroid c of the patch, S_A the normalising area, α = k/S_A, and relative
-motion u = u_c + ω × p of b against a:
+With p measured from the area centroid c of the patch, S_A the normalising area, α = k/S_A, and
+relative motion u = u_c + ω × p of b against a:
 
     normal    F = ∫ pr dS,   m = ∫ p × pr n dS,   pr = α d(p) − (b/S_A) u_n(p)
-    stick     R = k_t r + b_t u_T(c),  Θ = k_t θ + b_t ω_n;   f = −(S_c/S_A) R,  m = −(S_c/S_A) J_n Θ n
+    stick     R = k_t r + b_t u_T(c),  Θ = k_t θ + b_t ω_n;
+              f = −(S_c/S_A) R,  m = −(S_c/S_A) J_n Θ n
     limit     sticks while (S_c/S_A) (R·R + Θ² J_n) ≤ μ ∫ pr |e| dS,   e(p) = R + Θ n × p
     slip      f = −μ ∫ pr e/|e| dS with e the slip velocity; the spring is rewound to the same force
 
-S_A = S_c ("patch", 2004), 1 ("none", 2003: k per area) or a fixed area per pair ("fixed": conservative).
-The limit is a virtual work: it does not depend on the reference point and is Coulomb's law for a pure shift.
+S_A = S_c ("patch", 2004), 1 ("none", 2003: k per area) or a fixed area per pair ("fixed":
+conservative). The limit is a virtual work: it does not depend on the reference point and is
+Coulomb's law for a pure shift.
 """
 
 from __future__ import annotations
@@ -48,9 +50,11 @@ from tangere.model import (
     State,
 )
 
-# A patch smaller than this share of the part's size squared is a point: rounding would rule its shape.
+# A patch smaller than this share of the part's size squared is a point: rounding would rule its
+# shape.
 POINT_PATCH = 1e-10
-# The patch turns about its centroid only if its radius of gyration exceeds this share of the part's size.
+# The patch turns about its centroid only if its radius of gyration exceeds this share of the part's
+# size.
 SMALL_GYRATION = 1e-3
 
 EXACT, VERTEX = 0, 1  # friction rules
@@ -83,8 +87,8 @@ def contact_wrench(
 ) -> bool:
     """Compute force and torque on b and advance the friction spring; false when nothing presses.
 
-    area: normalising area S_A [m²]; size: length scale of the smaller part [m]; two_sided: false for a
-    floor, whose side of the patch is not integrated.
+    area: normalising area S_A [m²]; size: length scale of the smaller part [m]; two_sided: false
+    for a floor, whose side of the patch is not integrated.
     """
     i, j = ints[PI_BODY_A], ints[PI_BODY_B]
     n = (floats[PF_NORMAL], floats[PF_NORMAL + 1], floats[PF_NORMAL + 2])
@@ -202,7 +206,13 @@ def contact_wrench(
 
     floats[PF_PRESS] = press
     law_out = off(floats, PF_LAW)
-    law_out[0], law_out[1], law_out[2], law_out[3], law_out[4] = law.k, law.b, law.k_t, law.b_t, area
+    law_out[0], law_out[1], law_out[2], law_out[3], law_out[4] = (
+        law.k,
+        law.b,
+        law.k_t,
+        law.b_t,
+        area,
+    )
     for k in range(3):
         floats[PF_FORCE + k] = press * n[k] + f1 * t1[k] + f2 * t2[k]
         # p × n: t1 × n = −t2, t2 × n = t1
@@ -225,8 +235,8 @@ def _rewind(
 ) -> tuple[float, float, float]:
     """Stretch and twist at which the spring carries the slip force: it holds on from there.
 
-    r = −(f + b_t u_T)/k_t,  θ = −(m/J_n + b_t ω_n)/k_t;  the damper's share is capped at the force itself,
-    or a sudden stop would leave the spring pointing backwards.
+    r = −(f + b_t u_T)/k_t,  θ = −(m/J_n + b_t ω_n)/k_t;  the damper's share is capped at the force
+    itself, or a sudden stop would leave the spring pointing backwards.
     """
     k_t = law.k_t * ratio
     if k_t == 0.0:

@@ -6,9 +6,11 @@ from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, off
 from tangere.collision.broad import boxes_apart
 from tangere.collision.clip import ON_PLANE, View, clip_floor, clip_volume
+from tangere.collision.dual import FAILED, dual_volume
 from tangere.collision.narrow import GAP, contact_normal, highest, thinner, world_view
 from tangere.contact.friction import FORGET, apply_wrench, pair_law, single_point
 from tangere.contact.volume.law import (
+    DUAL,
     FIXED,
     NONE,
     PATCH,
@@ -23,6 +25,7 @@ from tangere.model import (
     NI,
     OK,
     PF_AREA,
+    PF_CENTRE,
     PF_DEPTH,
     PF_FORCE,
     PF_NORMAL,
@@ -70,10 +73,10 @@ def respond(
 ) -> int:
     """Add the contact wrenches of all pairs to `s.wrench`; returns OK or SOUP_FULL.
 
-    Pairs of the same two bodies stand together: their convex pieces share one normalising area, so that a
-    body cut in pieces feels like the whole ([HASEGAWA2004] leaves it open).
+    Pairs of the same two bodies stand together: their convex pieces share one normalising area, so
+    that a body cut in pieces feels like the whole ([HASEGAWA2004] leaves it open).
     """
-    count = w.pairs.count[0]
+    count = w.pairs.used[0]
     at = 0
     while at < count:
         i = w.pairs.ints[NI * at + PI_BODY_A]
@@ -92,7 +95,9 @@ def respond(
             if i >= z.bodies:
                 polygons = _touch_floor(z, m, h, s, w, step, soup_size, polygons, ints, floats)
             else:
-                polygons = _touch(m, h, s, w, step, soup_size, polygons, ints, floats)
+                polygons = _touch(
+                    m, h, s, w, step, soup_size, settings.algorithm, polygons, ints, floats
+                )
             if polygons < 0:
                 return SOUP_FULL
             if ints[PI_PHASE] == PHASE_TOUCH:
@@ -126,11 +131,12 @@ def _touch(
     w: Work,
     step: int,
     soup_size: int,
+    algorithm: int,
     first: int,
     ints: PtrI4,
     floats: PtrF8,
 ) -> int:
-    """Geometry of a pair of convex parts: normal, polygons, integrals; returns the polygon count."""
+    """Geometry of a pair of convex parts: normal, polygons, integrals; the polygon count."""
     p, q = ints[PI_PART_A], ints[PI_PART_B]
     if boxes_apart(off(w.world.aabb, 6 * p), off(w.world.aabb, 6 * q)):
         if ints[PI_PHASE] == PHASE_TOUCH or ints[PI_MISSED] < FORGET:
@@ -148,10 +154,18 @@ def _touch(
             simplex[0] = 0
         _quiet(ints, floats, PHASE_APART)
         return first
-    last = clip_volume(a, b, ON_PLANE * size, w.soup, first, soup_size)
+    last = FAILED
+    if algorithm == DUAL:
+        guess = point
+        if ints[PI_MISSED] == 0:  # the middle of the last patch is better centred
+            guess = (floats[PF_CENTRE], floats[PF_CENTRE + 1], floats[PF_CENTRE + 2])
+        last = dual_volume(a, b, guess, w.soup, first, soup_size)
+    if last == FAILED:
+        last = clip_volume(a, b, ON_PLANE * size, w.soup, first, soup_size)
     if last < 0:
         return last
-    # A body pushed right through another would feel no more force: count the overlap beyond its thickness
+    # A body pushed right through another would feel no more force: count the overlap beyond its
+    # thickness
     extra = 0.0
     if depth > DEEP * size:
         n = (floats[PF_NORMAL], floats[PF_NORMAL + 1], floats[PF_NORMAL + 2])
@@ -172,7 +186,7 @@ def _touch_floor(
     ints: PtrI4,
     floats: PtrF8,
 ) -> int:
-    """Geometry of a part on a half-space: down-facing faces below the plane, exact and without limit."""
+    """Geometry of a part on a half-space: its down-facing faces below the plane."""
     q = ints[PI_PART_B]
     plane = off(m.floor_plane, 4 * (ints[PI_BODY_A] - z.bodies))
     n = (plane[0], plane[1], plane[2])
@@ -248,7 +262,7 @@ def _press(
     area: float,
     soup: Soup,
 ) -> None:
-    """Wrench of one touching pair from its integrals; `area` is the patch area of the two bodies."""
+    """Wrench of a touching pair from its integrals; `area` is the patch area of both bodies."""
     if not floats[PF_AREA] > 0.0:
         return
     i, j = ints[PI_BODY_A], ints[PI_BODY_B]

@@ -1,8 +1,9 @@
-"""The contact patch: polygons of the contact volume projected on the contact plane, and their integrals.
+"""The contact patch: the contact volume projected on the contact plane, and its integrals.
 
-Coordinates on the plane: x, y along basis(n) from a point of the plane. A polygon with outward normal N is
-*front* if N·n > 0, *back* if N·n < 0; its signed half-depth is h = ±(height over the plane). Over both sides
-∫ h dS is the volume, whatever the position of the plane, and each side covers the patch once.
+Coordinates on the plane: x, y along basis(n) from a point of the plane. A polygon with outward
+normal N is *front* if N·n > 0, *back* if N·n < 0; its signed half-depth is h = ±(height over the
+plane). Over both sides ∫ h dS is the volume, whatever the position of the plane, and each side
+covers the patch once.
 
 For affine g, q on a triangle of area S:  ∫ g q dS = S (3/4 ḡ q̄ + 1/12 Σ gᵢ qᵢ).
 """
@@ -15,7 +16,8 @@ from tangere.collision.clip import View
 from tangere.maths.vec import Vec3
 from tangere.model import Soup
 
-# Entries of the integrals: area, first and second moments, depth and its first moments (both sides summed)
+# Entries of the integrals: area, first and second moments, depth and its first moments (both sides
+# summed)
 S0, SX, SY, SXX, SXY, SYY, H0, HX, HY = 0, 1, 2, 3, 4, 5, 6, 7, 8
 POINT, EXTRA = 9, 12  # point of the plane (3), uniform extra depth
 # A wall steeper than this has no projected area to speak of: |N·n| below rounding of the normal.
@@ -26,7 +28,7 @@ WALL = 1e-14
 def measure(
     a: View, b: View, n: Vec3, t1: Vec3, t2: Vec3, soup: Soup, first: int, last: int, sums: PtrF8
 ) -> None:
-    """Project polygons first…last−1 and fill `sums`; `sums[POINT]` must hold the point of the plane."""
+    """Project polygons first…last−1 and fill `sums`; `sums[POINT]` holds a point of the plane."""
     c0, c1, c2 = sums[POINT], sums[POINT + 1], sums[POINT + 2]
     s0, sx, sy, sxx, sxy, syy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     h0, hx, hy = 0.0, 0.0, 0.0
