@@ -1,21 +1,22 @@
 """Coulomb traction over a patch: ∫ p e/|e| dS and its torque for a rigid field e = R + Θ n × p.
 
-The field turns about the point p* = n × R/Θ, where e vanishes. In polar coordinates about p* the integrals
-of an affine pressure over a polygon have closed forms, edge by edge: with the edge at signed distance d
-from p*, foot ν, direction τ, and s along the edge, a point of the triangle (p*, edge) is q = t (d ν + s τ),
-dS = t d dt ds, and with ρ = √(d² + s²), pressure P + g·q
+The field turns about the point p* = n × R/Θ, where e vanishes. In polar coordinates about p* the
+integrals of an affine pressure over a polygon have closed forms, edge by edge: with the edge at
+signed distance d from p*, foot ν, direction τ, and s along the edge, a point of the triangle (p*,
+edge) is q = t (d ν + s τ), dS = t d dt ds, and with ρ = √(d² + s²), pressure P + g·q
 
     ∫ p |q| dS   = d [(P/3 + d g_ν/4) E₁ + g_τ/4 E₂]           E₁ = ∫ρ ds,   E₂ = ∫ s ρ ds
     ∫ p q/|q| dS = d² [(P/2 + d g_ν/3) G₀ + g_τ/3 G₁] ν         G₀ = ∫ds/ρ,   G₁ = ∫ s ds/ρ
                  + d  [(P/2 + d g_ν/3) G₁ + g_τ/3 G₂] τ         G₂ = ∫ s² ds/ρ
 
-This is exact: spin torque, slide plus spin and the static limit carry no quadrature error. Far from p* the
-field is nearly uniform and the signed triangles cancel; there a six-point rule of degree 4 per triangle
-is exact to rounding. The same rule serves steep polygons, and patches where part of the pressure is
-negative (a damper pulling): point pressures are then clipped at 0 and rescaled to the normal force.
+This is exact: spin torque, slide plus spin and the static limit carry no quadrature error. Far from
+p* the field is nearly uniform and the signed triangles cancel; there a six-point rule of degree 4
+per triangle is exact to rounding. The same rule serves steep polygons, and patches where part of
+the pressure is negative (a damper pulling): point pressures are then clipped at 0 and rescaled to
+the normal force.
 
-Differs from [HASEGAWA2004] (15)–(17), which interpolates the traction between triangle vertices and loses
-38 % of the torque of a spinning square; kept as `friction="vertex"`.
+Differs from [HASEGAWA2004] (15)–(17), which interpolates the traction between triangle vertices and
+loses 38 % of the torque of a spinning square; kept as `friction="vertex"`.
 """
 
 from __future__ import annotations
@@ -27,14 +28,13 @@ from tangere._jit import kernel
 from tangere._ptr import PtrF8, local_f8, off
 from tangere.model import Soup
 
-# The closed form is used while p* is nearer than this many radii of gyration of the patch: cancellation
-# then costs 1e-16·30³; the point rule's error at this distance is below 1e-7.
+# The closed form is used while p* is nearer than this many radii of gyration of the patch:
+# cancellation then costs 1e-16·30³; the point rule's error at this distance is below 1e-7.
 FAR = 30.0
 # Polygons steeper than this (|N·n|) are integrated by points: the slope of their pressure amplifies
 # rounding in the closed form, and their share of the patch is small.
 STEEP = 0.05
-# Vertices on the cut through the surface have depth 0 up to rounding: a pressure this far below zero, as a
-# share of the highest, is not a pull. Without it a flat face that leans by 1e-8 rad lost the closed form.
+# A pressure this far below zero, as a share of the highest, is rounding and not a pull.
 ROUNDING = 1e-9
 # Six points of degree 4 (Dunavant): two orbits of three, weight and barycentric coordinate.
 W1, A1 = 0.22338158967801146, 0.44594849091596489
@@ -42,7 +42,7 @@ W2, A2 = 0.10995174365532187, 0.09157621350977073
 
 
 class Pressure(NamedTuple):
-    """Pressure of one side at (x, y): α h + p0 + px x + py y [Pa], about the area centroid (cx, cy)."""
+    """Pressure of one side: α h + p0 + px x + py y [Pa], x and y from the centroid (cx, cy)."""
 
     alpha: float
     p0: float
@@ -56,7 +56,14 @@ class Pressure(NamedTuple):
 
 @kernel
 def traction(
-    soup: Soup, first: int, last: int, pr: Pressure, r1: float, r2: float, th: float, gyration: float
+    soup: Soup,
+    first: int,
+    last: int,
+    pr: Pressure,
+    r1: float,
+    r2: float,
+    th: float,
+    gyration: float,
 ) -> tuple[float, float, float]:
     """G = ∫ p e/|e| dS (along x and y) [N] and T = n·∫ p × (p e/|e|) dS about the centroid [N m].
 
@@ -68,7 +75,9 @@ def traction(
     high = 0.0
     for f in range(first, last):
         side = soup.slope[4 * f]
-        if side == 0.0:
+        # Walls of a body that leans by a hair reach up to depth zero, where any damper pulls; they
+        # hardly count, and must not take the closed form from the face between them.
+        if side == 0.0 or soup.slope[4 * f + 3] <= STEEP:
             continue
         for i in range(soup.start[f], soup.start[f + 1]):
             p = off(soup.plane, 3 * i)
@@ -180,7 +189,7 @@ def _middle(soup: Soup, f: int) -> tuple[float, float, float]:
 def _by_points(
     soup: Soup, f: int, pr: Pressure, r1: float, r2: float, th: float
 ) -> tuple[float, float, float]:
-    """Six points per triangle of a fan about the middle of polygon f (counter-clockwise positive)."""
+    """Six points per triangle of a fan about the middle of polygon f."""
     ox, oy, oh = _middle(soup, f)
     start, end = soup.start[f], soup.start[f + 1]
     g1, g2, torque = 0.0, 0.0, 0.0
@@ -248,7 +257,7 @@ def _by_clipped_points(
 
 @kernel
 def _other_side(soup: Soup, first: int, last: int, x: float, y: float) -> float:
-    """Half-depth of the back side at (x, y): the least over its planes, since the volume is convex."""
+    """Half-depth of the back side at (x, y): the least over its planes (convexity)."""
     least = inf
     for f in range(first, last):
         slope = off(soup.slope, 4 * f)
@@ -262,9 +271,9 @@ def _other_side(soup: Soup, first: int, last: int, x: float, y: float) -> float:
 def vertex_traction(
     soup: Soup, first: int, last: int, pr: Pressure, r1: float, r2: float, th: float
 ) -> tuple[float, float, float]:
-    """G and T by the papers' rule: traction at triangle vertices, interpolated ([HASEGAWA2004] (15)–(17)).
+    """G and T by the papers' rule: traction interpolated between triangle vertices.
 
-    f = S_t f̄,  m = S_t (3/4 p̄ × f̄ + 1/12 Σ pᵢ × fᵢ)
+    [HASEGAWA2004] (15)–(17): f = S_t f̄,  m = S_t (3/4 p̄ × f̄ + 1/12 Σ pᵢ × fᵢ)
     """
     v = local_f8(12)  # x, y and traction of the three vertices
     g1, g2, torque = 0.0, 0.0, 0.0
