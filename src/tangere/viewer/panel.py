@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 WINDOW = 5.0  # [s] of simulated time in the plot
 PLOT_INTERVAL = 0.2  # [s] on the wall between two updates of plot and numbers
 SAMPLES = 150  # points per curve: enough for its width on the page
-PUSH_SPEED = 0.6  # of the scene's size per second: what a push adds to the body's velocity
+LEAST_GRAVITY = 1.0  # [m/s²] a push reckons with at least this
 
 HELP = "Drag a body: a spring pulls it. Drag beside it to turn the view, scroll to zoom."
 PAUSE, RESUME, RESET = "Pause", "Resume", "Reset"
@@ -261,8 +261,11 @@ class Panel:
             flat = np.array([sight[0], sight[1], 0.0])
             if np.linalg.norm(flat) > 1e-6:
                 away = flat / np.linalg.norm(flat)
-        mass = frame.built.scene.bodies[body].mass
-        self._runner.push(body, mass * PUSH_SPEED / self._stage.scale * away)
+        record, gravity = frame.built.scene.bodies[body], frame.built.scene.gravity
+        size = record.shape.moments().volume ** (1.0 / 3.0)
+        # Enough to slide or topple by about its own size, whatever that is.
+        speed = np.sqrt(max(LEAST_GRAVITY, float(np.linalg.norm(gravity))) * size)
+        self._runner.push(body, record.mass * speed * away)
 
     # ------------------------------------------------------------------ every frame
 

@@ -1,0 +1,83 @@
+"""`play` without a browser: headless runs, the summary, and refused requests."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from tangere.errors import SceneError
+from tangere.geometry.shapes import Box
+from tangere.scene.library import build
+from tangere.scene.scene import Material, Scene
+from tangere.viewer.app import OWN_SCENE, play
+
+
+def test_headless_runs_the_asked_time_and_prints_a_summary(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    summary = play("blocks", seconds=0.3, headless=True)
+    assert summary.simulated == pytest.approx(0.3)
+    assert summary.steps == 300
+    assert summary.most_contacts >= 6
+    assert summary.faults == ()
+    said = capsys.readouterr().out
+    assert said == f"{summary}\n"
+    assert "simulated 0.30 s" in said
+
+
+@pytest.mark.parametrize("method", ["volume", "point"])
+def test_a_scene_of_ones_own(method: str) -> None:
+    scene = Scene()
+    scene.add_floor()
+    scene.add_body(Box((1, 1, 1)), position=(0, 0, 0.5))
+    summary = play(scene, method=method, seconds=0.05, headless=True)
+    assert (summary.scene, summary.method) == (OWN_SCENE, method)
+
+
+def test_a_scene_file(tmp_path: Path) -> None:
+    build("blocks").save(tmp_path / "mine.toml")
+    summary = play(str(tmp_path / "mine.toml"), seconds=0.01, headless=True)
+    assert summary.scene == "mine.toml"
+
+
+def test_an_explosion_ends_the_run_in_words() -> None:
+    scene = Scene()
+    material = Material(stiffness=1e9, damping=1e6)
+    scene.add_floor(material=material)
+    scene.add_body(Box((0.1, 0.1, 0.1)), mass=1.0, position=(0, 0, 0.06), material=material)
+    summary = play(scene, seconds=5.0, headless=True)
+    assert len(summary.faults) == 1
+    assert summary.simulated < 5.0
+    assert summary.faults[0] in str(summary)
+
+
+def test_the_page_ends_by_itself_and_frees_its_port(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen()
+        port = int(busy.getsockname()[1])
+        summary = play("blocks", seconds=0.4, port=port, open_browser=False)
+    assert summary.wall >= 0.4
+    assert 0.0 < summary.simulated <= summary.wall
+    said = capsys.readouterr().out
+    assert f"port {port} is taken, using" in said
+    assert "http://127.0.0.1:" in said
+
+
+@pytest.mark.parametrize(
+    ("scene", "options", "words"),
+    [
+        ("block", {}, "unknown scene 'block'.*blocks"),
+        ("no/such/file.toml", {}, "no/such/file.toml"),
+        ("blocks", {"method": "magic"}, "magic"),
+        ("blocks", {"dt": -1.0}, "-1.0"),
+        ("blocks", {"seconds": 0.0}, "seconds"),
+        ("blocks", {"seconds": float("nan")}, "seconds"),
+    ],
+)
+def test_bad_requests_are_one_line(scene: str, options: dict[str, object], words: str) -> None:
+    with pytest.raises(SceneError, match=words) as caught:
+        play(scene, headless=True, **options)  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,195 @@
+"""The page in a real browser: it comes up, draws, and its controls do what they say."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tangere.viewer.app import Page, _builder
+from tangere.viewer.runner import Frame, Runner, Settings
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = [
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--no-sandbox",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PATIENCE = 60.0  # [s] for a picture drawn without a graphics processor on a loaded machine
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium"),
+]
+
+
+@dataclass
+class Session:
+    """A page open in a browser, the runner behind it, and what the browser complained about."""
+
+    page: Any
+    runner: Runner
+    complaints: list[str]
+
+    def wait_for(self, wanted: Callable[[Frame], bool]) -> Frame:
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            frame = self.runner.frame
+            if wanted(frame):
+                return frame
+            self.page.wait_for_timeout(50)
+        pytest.fail(f"never happened; last frame {self.runner.frame.time} s")
+
+    def choose(self, label: str, option: str) -> None:
+        """Take an option of a dropdown."""
+        self.page.get_by_role("combobox", name=label, exact=True).click()
+        self.page.get_by_role("option", name=option, exact=True).click()
+
+    def press(self, button: str) -> None:
+        self.page.get_by_role("button", name=button, exact=True).click()
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    playwright = pytest.importorskip("playwright.sync_api")
+    first, build = _builder("blocks")
+    settings = Settings(first)
+    build(settings).simulation.step(1)  # compiles where needed, before the page is timed
+    shown = Page(Runner(settings, build))
+    stop = threading.Event()
+    drawing = threading.Thread(target=shown.run, args=(None, stop))
+    drawing.start()
+    complaints: list[str] = []
+    try:
+        with playwright.sync_playwright() as driver:
+            browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+            page = browser.new_page(viewport={"width": 900, "height": 620})
+            page.set_default_timeout(1000 * PATIENCE)
+            page.on(
+                "console",
+                lambda message: (
+                    complaints.append(message.text) if message.type == "error" else None
+                ),
+            )
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.on(
+                "request",
+                lambda request: (
+                    complaints.append(f"leaves the machine: {request.url}")
+                    if not request.url.startswith((shown.address, "data:", "blob:"))
+                    else None
+                ),
+            )
+            page.goto(shown.address)
+            page.get_by_role("button", name="Pause").wait_for()
+            yield Session(page, shown.runner, complaints)
+            browser.close()
+    finally:
+        stop.set()
+        drawing.join()
+        shown.close()
+
+
+def picture(session: Session) -> np.ndarray:
+    from PIL import Image
+
+    png = session.page.locator("canvas").first.screenshot(timeout=1000 * PATIENCE)
+    return np.asarray(Image.open(io.BytesIO(png)).convert("RGB"), dtype=float)
+
+
+def test_sections_stand_in_their_order(session: Session) -> None:
+    text = session.page.inner_text("body")
+    places = [text.index(f"\n{name}\n") for name in ("Scene", "Method", "Feel", "Live")]
+    assert places == sorted(places)
+    assert text.index("Drag a body") < places[0]
+
+
+def test_the_scene_is_drawn(session: Session) -> None:
+    """Bodies differ from sky and floor: many colours, and some of them strong."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        pixels = picture(session)
+        vivid = np.ptp(pixels, axis=2) > 40.0
+        if vivid.mean() > 0.01:
+            break
+    assert pixels.std() > 5.0
+    assert 0.01 < vivid.mean() < 0.9
+
+
+def test_numbers_have_units_and_the_plot_a_legend(session: Session) -> None:
+    session.page.get_by_text("computing per step").wait_for()
+    text = session.page.inner_text("body")
+    for words in (
+        "simulated time",
+        "× real time",
+        "N s/m",
+        "kinetic [J]",
+        "sum [J]",
+        "per grid cell",
+    ):
+        assert words in text
+
+
+def test_pause_stops_time_and_resume_goes_on(session: Session) -> None:
+    session.press("Pause")
+    stopped = session.wait_for(lambda frame: frame.paused)
+    session.page.wait_for_timeout(300)
+    assert session.runner.frame.time == stopped.time
+    session.press("Resume")
+    session.wait_for(lambda frame: frame.time > stopped.time)
+
+
+def test_reset_goes_back_to_the_start(session: Session) -> None:
+    before = session.wait_for(lambda frame: frame.time > 0.5)
+    session.press("Reset")
+    after = session.wait_for(lambda frame: frame.take > before.take)
+    assert after.time < before.time
+
+
+def test_slow_motion(session: Session) -> None:
+    session.press("1/5")
+    session.wait_for(lambda frame: frame.speed == 0.2)
+    session.press("1")
+    session.wait_for(lambda frame: frame.speed == 1.0)
+
+
+def test_push_moves_the_chosen_body(session: Session) -> None:
+    session.press("Reset")
+    session.wait_for(lambda frame: frame.time < 0.5)
+    start = session.wait_for(lambda frame: frame.time > 0.1).positions
+    session.press("Push block-2-0")
+    frame = session.wait_for(lambda frame: float(np.abs(frame.positions - start).max()) > 0.01)
+    assert np.argmax(np.abs(frame.positions - start).max(axis=1)) == 5
+
+
+def test_method_switches_and_hides_what_it_does_not_have(session: Session) -> None:
+    session.choose("Method", "point")
+    session.wait_for(lambda frame: frame.built.settings.method == "point")
+    session.page.get_by_text("deepest point").wait_for()
+    session.page.get_by_text("Normalised", exact=True).wait_for(state="detached")
+    session.choose("Method", "volume")
+    session.wait_for(lambda frame: frame.built.settings.method == "volume")
+    session.page.get_by_text("Normalised", exact=True).wait_for()
+
+
+def test_another_scene(session: Session) -> None:
+    session.choose("Scene", "falling-cube")
+    frame = session.wait_for(lambda frame: frame.built.settings.scene == "falling-cube")
+    assert len(frame.positions) == 1
+    session.page.get_by_text("Push cube").wait_for()
+
+
+def test_the_browser_has_nothing_to_complain_about(session: Session) -> None:
+    assert session.complaints == []

@@ -1,0 +1,181 @@
+"""The pace of the running scene, and the orders it obeys."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tangere.errors import SceneError
+from tangere.geometry.shapes import Box
+from tangere.scene.scene import Material, Scene
+from tangere.simulation import Simulation
+from tangere.viewer.runner import FAR, LONGEST_FRAME, Built, Frame, Runner, Settings
+
+PATIENCE = 20.0  # [s] until a thread on a loaded machine must have obeyed
+
+
+def build(settings: Settings) -> Built:
+    """Two stacked blocks; the scene named "bad" cannot be built, "wild" explodes."""
+    if settings.scene == "bad":
+        raise SceneError("bad scene: it is bad")
+    wild = settings.scene == "wild"
+    material = Material(stiffness=1e9, damping=1e6) if wild else Material()
+    scene = Scene()
+    scene.add_floor(material=material)
+    for i in range(2):
+        scene.add_body(
+            Box((0.1, 0.1, 0.1)), mass=1.0, position=(0, 0, 0.07 + 0.11 * i), material=material
+        )
+    return Built(settings, scene, Simulation(scene, method=settings.method, dt=settings.dt))
+
+
+@pytest.fixture
+def runner() -> Iterator[Runner]:
+    running = Runner(Settings("blocks"), build)
+    yield running
+    running.stop()
+
+
+def wait_for(runner: Runner, wanted: Callable[[Frame], bool]) -> Frame:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        frame = runner.frame
+        if wanted(frame):
+            return frame
+        time.sleep(0.01)
+    pytest.fail(f"never happened; last frame at t = {runner.frame.time} s: {runner.frame.notice}")
+
+
+def test_time_passes_no_faster_than_on_the_wall(runner: Runner) -> None:
+    begin = time.perf_counter()
+    runner.start()
+    frame = wait_for(runner, lambda frame: frame.time > 0.3)
+    # Read the clock after the frame: simulated time may never be ahead of it.
+    assert frame.time <= time.perf_counter() - begin
+
+
+def test_a_stall_is_not_caught_up_in_a_burst(runner: Runner) -> None:
+    """A frame after a long sleep simulates a frame's time, not the sleep's."""
+    runner._advance(min(10.0, LONGEST_FRAME))
+    assert runner._built.simulation.time <= LONGEST_FRAME + 1e-9
+
+
+def test_a_slow_step_ends_in_slow_motion_without_debt(runner: Runner) -> None:
+    runner._step_seconds = 1.0
+    runner._advance(LONGEST_FRAME)
+    assert runner._built.simulation.time == pytest.approx(1e-3)  # one step: that is all it can
+    assert runner._debt == 0.0
+
+
+def test_slow_motion_makes_fewer_steps(runner: Runner) -> None:
+    runner._speed = 0.1
+    for _ in range(10):
+        runner._advance(0.02)
+    assert runner._built.simulation.time == pytest.approx(0.02)
+
+
+def test_pause_stops_time_and_resume_goes_on(runner: Runner) -> None:
+    runner.start()
+    wait_for(runner, lambda frame: frame.time > 0.0)
+    runner.pause(True)
+    stopped = wait_for(runner, lambda frame: frame.paused)
+    time.sleep(0.1)
+    assert runner.frame.time == stopped.time
+    runner.pause(False)
+    wait_for(runner, lambda frame: frame.time > stopped.time)
+
+
+def test_reset_begins_again(runner: Runner) -> None:
+    runner.start()
+    before = wait_for(runner, lambda frame: frame.time > 0.2)
+    runner.pause(True)
+    runner.reset()
+    after = wait_for(runner, lambda frame: frame.take == before.take + 1)
+    assert after.paused  # a pause survives the reset
+    np.testing.assert_array_equal(after.positions[0], [0, 0, 0.07])
+    assert after.time == 0.0
+
+
+def test_another_method_goes_on_with_the_motion(runner: Runner) -> None:
+    runner.start()
+    runner.pause(True)
+    before = wait_for(runner, lambda frame: frame.paused)
+    runner.configure(method="point")
+    after = wait_for(runner, lambda frame: frame.built.settings.method == "point")
+    assert after.take == before.take
+    assert after.time == pytest.approx(before.time)
+    np.testing.assert_allclose(after.positions, before.positions, atol=1e-12)
+
+
+def test_another_scene_starts_afresh(runner: Runner) -> None:
+    runner.start()
+    before = wait_for(runner, lambda frame: frame.time > 0.05)
+    runner.configure(scene="other")
+    after = wait_for(runner, lambda frame: frame.take > before.take)
+    assert after.built.settings.scene == "other"
+
+
+def test_settings_that_cannot_be_built_are_refused_in_words(runner: Runner) -> None:
+    runner.start()
+    runner.configure(scene="bad")
+    frame = wait_for(runner, lambda frame: frame.notice is not None)
+    assert frame.notice == "bad scene: it is bad"
+    assert frame.built.settings.scene == "blocks"
+    assert not frame.fault
+
+
+def test_an_explosion_pauses_with_words_and_reset_recovers() -> None:
+    runner = Runner(Settings("wild"), build)
+    runner.start()
+    try:
+        frame = wait_for(runner, lambda frame: frame.fault)
+        assert frame.paused
+        assert frame.notice is not None
+        assert frame.notice.startswith("Stopped at t = ")
+        assert "Reset" in frame.notice
+        runner.pause(False)
+        time.sleep(0.1)
+        assert runner.frame.paused  # only a fresh start helps
+        runner.configure(scene="blocks")
+        frame = wait_for(runner, lambda frame: not frame.fault)
+        wait_for(runner, lambda frame: frame.time > 0.0)
+        assert runner.tally.faults
+    finally:
+        runner.stop()
+
+
+def test_a_body_that_flew_away_is_named(runner: Runner) -> None:
+    runner._built.simulation[1].position = (0, 0, 2.0 * FAR)
+    runner.start()
+    frame = wait_for(runner, lambda frame: frame.fault)
+    assert frame.notice is not None
+    assert "box-2 flew more than" in frame.notice
+
+
+def test_push_adds_the_impulse(runner: Runner) -> None:
+    runner.pause(True)
+    runner.push(1, np.array([0.0, 0.5, 0.0]))
+    runner.start()
+    wait_for(runner, lambda frame: frame.paused)
+    np.testing.assert_allclose(runner._built.simulation[1].velocity, [0.0, 0.5, 0.0])
+
+
+def test_a_grabbed_body_follows_the_hand_until_let_go(runner: Runner) -> None:
+    runner.start()
+    start = runner.frame.positions[1]
+    runner.grab(1, start, start)
+    runner.drag(start + np.array([0.0, 0.0, 0.5]))
+    frame = wait_for(runner, lambda frame: frame.positions[1, 2] > start[2] + 0.4)
+    assert frame.pull is not None
+    assert frame.pull.force > 0.0
+    runner.release()
+    wait_for(runner, lambda frame: frame.pull is None and frame.positions[1, 2] < start[2] + 0.2)
+
+
+def test_settings_compare_by_value() -> None:
+    settings = Settings("blocks")
+    assert replace(settings, dt=settings.dt) == settings
