@@ -83,10 +83,14 @@ def test_names_are_given_and_found() -> None:
     assert "bell" not in scene
     with pytest.raises(SceneError, match=r"unknown name 'bal'; did you mean 'ball'\?"):
         scene["bal"]
-    with pytest.raises(SceneError, match="unknown name 'zzz'; known: 'box'"):
+    with pytest.raises(SceneError, match=r"unknown name 'zzz'; known: .*'box-2'"):
         scene["zzz"]
     with pytest.raises(SceneError, match="there are none yet"):
         Scene()["zzz"]
+    with pytest.raises(SceneError, match="unknown name"):
+        scene[["box"]]  # type: ignore[index]
+    with pytest.raises(SceneError, match="unknown body 'floor'"):
+        scene.add_spring("floor", stiffness=1.0)
 
 
 def test_named_materials() -> None:
@@ -105,6 +109,8 @@ def test_fixed_body_needs_no_mass() -> None:
     body = Scene().add_body(Box((10, 10, 1)), fixed=True, velocity=(0, 0, 0.1))
     assert body.fixed
     assert body.velocity[2] == 0.1
+    for size in (1e-7, 1e7):  # a speck, a mountain range
+        assert np.isfinite(Scene().add_body(Box((size, size, size)), fixed=True).mass)
 
 
 def test_failed_additions_leave_no_trace() -> None:

@@ -34,6 +34,7 @@ UNIT_ROUNDING = 4.0 * np.finfo(np.float64).eps
 FARTHEST = 1e7
 
 SHOWN_CHARACTERS = 60
+LINE_CHARACTERS = 200
 
 
 def show(value: object) -> str:
@@ -47,8 +48,12 @@ def show(value: object) -> str:
 
 
 def one_line(text: object) -> str:
-    """`text` on one line, unprintable characters replaced."""
-    return "".join(c if c.isprintable() else "?" for c in " ".join(str(text).split()))
+    """`text` on one line, unprintable characters replaced, the middle of long text left out."""
+    if isinstance(text, OSError) and text.strerror:
+        text = text.strerror  # without the path, which the message has already
+    line = "".join(c if c.isprintable() else "?" for c in " ".join(str(text).split()))
+    half = LINE_CHARACTERS // 2
+    return line if len(line) <= LINE_CHARACTERS else f"{line[:half]}...{line[-half:]}"
 
 
 def hint(name: object, known: list[str]) -> str:

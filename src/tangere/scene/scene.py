@@ -13,6 +13,8 @@ import numpy as np
 
 from tangere.errors import SceneError
 from tangere.geometry.checks import (
+    LARGEST,
+    SMALLEST,
     Record,
     frozen,
     hint,
@@ -230,16 +232,21 @@ class Scene:
         if not isinstance(fixed, bool | np.bool_):
             raise SceneError(f"{what} fixed: expected true or false, got {show(fixed)}")
         moments = shape.moments()
+        if fixed and mass is None and density is None:
+            # Of no effect, so a mountain or a speck must not be refused for it.
+            mass = min(max(DEFAULT_DENSITY * moments.volume, SMALLEST), LARGEST)
         mass = _mass(mass, density, moments.volume, what)
         if inertia is None:
-            inertia = moments.inertia * (mass / moments.volume)
+            tensor = moments.inertia * (mass / moments.volume)
+        else:
+            tensor = _tensor(inertia, f"{what} inertia")
         body = Body(
             index=len(self.bodies),
             name=name,
             shape=shape,
             mass=mass,
             centre=moments.centre,
-            inertia=_inertia(inertia, f"{what} inertia"),
+            inertia=_possible(tensor, f"{what} inertia"),
             position=vector(position, f"{what} position"),
             orientation=unit(orientation, f"{what} orientation (w, x, y, z)", 4),
             velocity=vector(velocity, f"{what} velocity"),
@@ -308,13 +315,13 @@ class Scene:
 
     def __getitem__(self, name: str) -> Body | Floor | Spring:
         """The body, floor or spring of that name."""
-        if name in self._named:
+        if name in self:
             return self._named[name]
         raise SceneError(f"unknown name {show(name)}{hint(name, list(self._named))}")
 
     def __contains__(self, name: object) -> bool:
         """Whether something in the scene has that name."""
-        return name in self._named
+        return isinstance(name, str) and name in self._named
 
     def __eq__(self, other: object) -> bool:
         """Whether both describe the same things, number for number."""
@@ -380,9 +387,9 @@ class Scene:
 
     def _body_index(self, body: Any, what: str) -> int:
         if isinstance(body, str):
-            for known in self.bodies:
-                if known.name == body:
-                    return known.index
+            found = self._named.get(body)
+            if isinstance(found, Body):
+                return found.index
             names = [known.name for known in self.bodies]
             raise SceneError(f"{what}: unknown body {show(body)}{hint(body, names)}")
         if isinstance(body, Body):
@@ -413,8 +420,8 @@ def _mass(mass: object, density: object, volume: float, what: str) -> float:
     return positive(rho * volume, f"{what} mass (density {rho:g} times volume {volume:.3g} m³)")
 
 
-def _inertia(value: ArrayLike, what: str) -> Array:
-    """A symmetric, positive definite tensor that some distribution of mass can have."""
+def _tensor(value: ArrayLike, what: str) -> Array:
+    """A symmetric 3x3 matrix from three principal moments or nine numbers."""
     if isinstance(value, list | tuple | np.ndarray) and len(value) == 3:
         if all(np.ndim(row) == 0 for row in value):
             tensor = np.diag(vector(value, what))
@@ -425,12 +432,17 @@ def _inertia(value: ArrayLike, what: str) -> Array:
     largest = float(np.abs(tensor).max())
     if np.abs(tensor - tensor.T).max() > INERTIA_ROUNDING * largest:
         raise SceneError(f"{what}: not symmetric, got {show(value)}; give I with I[i][j] = I[j][i]")
-    tensor = 0.5 * (tensor + tensor.T)
+    symmetric: Array = 0.5 * (tensor + tensor.T)
+    return symmetric
+
+
+def _possible(tensor: Array, what: str) -> Array:
+    """The tensor, if some distribution of mass can have it: positive, and no moment too large."""
     a, b, c = (float(x) for x in np.linalg.eigvalsh(tensor))
-    if a <= INERTIA_LEAST * largest:
+    if a <= INERTIA_LEAST * c:
         raise SceneError(
-            f"{what}: principal moments {a:.3g}, {b:.3g}, {c:.3g} must all be positive, "
-            f"got {show(value)}"
+            f"{what}: principal moments {a:.3g}, {b:.3g}, {c:.3g} must all be positive; "
+            "give the moments about the centre of mass"
         )
     if a + b < c * (1.0 - INERTIA_ROUNDING):
         raise SceneError(
