@@ -86,9 +86,7 @@ def world_vertices(shape: Convex, pose: Placed, origin: Array) -> Array:
     return np.asarray(shape.parts()[0].vertices @ rotation(pose[1]).T + (pose[0] - origin))
 
 
-def random_placement(
-    rng: Generator, a: Convex, b: Convex, how: str
-) -> tuple[Placed, Placed]:
+def random_placement(rng: Generator, a: Convex, b: Convex, how: str) -> tuple[Placed, Placed]:
     """Poses of a and b, each (position, quaternion w x y z), of the kind `how`."""
     qa, qb = _quaternion(rng), _quaternion(rng)
     if how == "aligned":

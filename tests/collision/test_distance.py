@@ -53,9 +53,7 @@ class Coal:
         place_a = self.coal.Transform3s(rotation(pose_a[1]), np.zeros(3))
         place_b = self.coal.Transform3s(rotation(pose_b[1]), pose_b[0] - pose_a[0])
         return float(
-            self.coal.distance(
-                self.shape(a), place_a, self.shape(b), place_b, self.request, result
-            )
+            self.coal.distance(self.shape(a), place_a, self.shape(b), place_b, self.request, result)
         )
 
 
@@ -143,7 +141,8 @@ def test_witnesses_lie_on_the_shapes_and_span_the_distance(
         planes = shape.parts()[0].planes
         local = rotation(pose[1]).T @ (point - pose[0])
         height = (planes[:, :3] @ local - planes[:, 3]).max()
-        assert abs(height) <= 1e-11 * size  # on the surface, from either side
+        # On the surface; GJK tells directions apart to the root of rounding, over the gap it opens.
+        assert abs(height) <= 1e-8 * size
     # Moved apart by the depth along the normal, or together by the distance, they just touch.
     moved = (pose_b[0] - d * normal, pose_b[1])
     assert abs(distance(a, pose_a, b, moved).distance) <= 1e-11 * size

@@ -74,7 +74,7 @@ def against_halfspaces(seed: int, pairs: int, pool_size: int) -> dict[str, float
 
 
 def test_agrees_with_half_space_intersection() -> None:
-    worst = against_halfspaces(seed=1, pairs=800, pool_size=100)
+    worst = against_halfspaces(seed=1, pairs=400, pool_size=80)
     assert max(worst.values()) <= EXACT
 
 

@@ -20,7 +20,7 @@ from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, local_f8, local_i4, off
 from tangere.collision.clip import View
 from tangere.collision.hull import created, hull_add, hull_begin, removed
-from tangere.maths.vec import Vec3, axpy, basis, dot
+from tangere.maths.vec import Vec3, add, axpy, basis, dot, scale
 from tangere.model import Soup
 
 # Why no polygons came out; the caller clips instead.
@@ -34,6 +34,11 @@ MAX_FACES = 1024
 # around it then lies inside the volume by a clear margin.
 CENTRED = 0.7
 NEWTON_ROUNDS = 60
+# A face nearer than this part of the way across is left behind first, and so many at most.
+CLOSE = 0.1
+WALLS = 8
+# Growth at the start of the barrier method, as part of the largest offset: clear of the guess.
+START = 1e-2
 # A volume thinner than this part of the distances around it cannot be told from none.
 NO_DEPTH = 1e-14
 # Keeps square roots and quotients defined where rounding has eaten a diagonal of H [1/m²].
@@ -121,10 +126,7 @@ def centre(
     found = low > 0.0
     if not found:
         found, o = _enter(planes, count, guess, low)
-    near = 0
-    for f in range(count):
-        if planes[4 * f + 3] < planes[4 * near + 3]:
-            near = f
+    near, o = _leave_wall(planes, count, o)
     e0 = (planes[4 * near], planes[4 * near + 1], planes[4 * near + 2])
     e1, e2 = basis(e0)
     for f in range(count):
@@ -176,6 +178,33 @@ def _move(planes: PtrF8, count: int, step: Vec3) -> float:
 
 
 @kernel
+def _leave_wall(planes: PtrF8, count: int, point: Vec3) -> tuple[int, Vec3]:
+    """The nearest face, and the point after moving away from faces that it almost lies on.
+
+    Newton's method only doubles a small offset per step. Half way to the far wall is one step.
+    """
+    near = 0
+    for _ in range(WALLS):
+        for f in range(count):
+            if planes[4 * f + 3] < planes[4 * near + 3]:
+                near = f
+        m = off(planes, 4 * near)
+        normal = (m[0], m[1], m[2])
+        far = inf
+        for f in range(count):
+            n = off(planes, 4 * f)
+            away = -(n[0] * normal[0] + n[1] * normal[1] + n[2] * normal[2])
+            if away > 0.0:
+                far = min(far, n[3] / away)
+        if not m[3] < CLOSE * far < inf:
+            break
+        step = scale(-0.5 * (far - m[3]), normal)
+        _move(planes, count, step)
+        point = add(point, step)
+    return near, point
+
+
+@kernel
 def _enter(planes: PtrF8, count: int, point: Vec3, low: float) -> tuple[bool, Vec3]:
     """Whether a point with all offsets positive exists, and that point; offsets are taken from it.
 
@@ -188,7 +217,7 @@ def _enter(planes: PtrF8, count: int, point: Vec3, low: float) -> tuple[bool, Ve
     high = 0.0
     for f in range(count):
         high = max(high, abs(planes[4 * f + 3]))
-    s = 1.1 * abs(low) + NO_DEPTH * high
+    s = abs(low) + START * high
     k = count / s
     for _ in range(2 * NEWTON_ROUNDS):
         for i in range(16):
