@@ -140,7 +140,13 @@ def _by_edges(
             swell = sb * rb - sa * ra
             arc = 0.0
             if d * d > 1e-28 * (ra * ra + rb * rb):
-                arc = log((sb + rb) / (sa + ra)) if sa + sb > 0.0 else log((ra - sa) / (rb - sb))
+                # sums of equal signs only: close to the edge sa + ra would round to nothing
+                if sa > 0.0:
+                    arc = log((sb + rb) / (sa + ra))
+                elif sb < 0.0:
+                    arc = log((ra - sa) / (rb - sb))
+                else:
+                    arc = log((sb + rb) * (ra - sa) / (d * d))
             e1 = 0.5 * (swell + d * d * arc)
             e2 = (rb * rb * rb - ra * ra * ra) / 3.0
             q1 = rb - ra
