@@ -78,27 +78,50 @@ def test_an_edited_callee_in_another_file_is_compiled_anew(copy: Path, tmp_path:
     assert run_copy(copy, cache) == (10.0, 0), "a constant is part of the machine code"
 
 
-def test_editing_a_scene_does_not_change_the_hash(copy: Path) -> None:
-    before = _jit.source_hash(copy)
-    (copy / "scene" / "another.py").write_text("x = 1\n")
-    assert _jit.source_hash(copy) == before
-    (copy / "maths" / "another.py").write_text("x = 1\n")
-    assert _jit.source_hash(copy) != before
+def test_only_modules_that_can_notice_an_edit_change_their_hash(copy: Path) -> None:
+    def hashes() -> dict[str, str]:
+        sources = _jit.Sources(copy)
+        names = ("maths.vec", "collision.callee", "collision.caller", "step")
+        return {name: sources.hash(f"tangere.{name}") for name in names}
+
+    before = hashes()
+    (copy / "collision" / "callee.py").write_text(CALLEE.replace("3.0", "5.0"))
+    after = hashes()
+    assert {name for name in before if before[name] != after[name]} == {
+        "collision.callee",
+        "collision.caller",
+    }
 
 
-def test_old_builds_are_pruned_and_the_newest_stay(
+def test_hash_follows_imports_in_every_form(tmp_path: Path) -> None:
+    package = tmp_path / "tangere"
+    (package / "sub").mkdir(parents=True)
+    for name in ("a", "b", "c", "d", "sub/e", "sub/__init__"):
+        (package / f"{name}.py").write_text("")
+    (package / "top.py").write_text(
+        "from tangere.a import x\nimport tangere.b\nfrom tangere.sub import (\n    e,\n)\n"
+        "def f():\n    from tangere import c\n"
+    )
+    found = _jit.Sources(package).closure("tangere.top")
+    wanted = {"top", "a", "b", "c", "sub", "sub.e"}
+    assert found == {"tangere"} | {f"tangere.{name}" for name in wanted}
+
+
+def test_old_versions_are_pruned_and_the_newest_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    builds = tmp_path / "kernels"
-    for age in range(2 * _jit.KEPT_FOLDERS):
-        old = builds / f"build{age}"
-        old.mkdir(parents=True)
+    module = "tangere.maths.vec"
+    for age in range(2 * _jit.KEPT_VERSIONS):
+        old = tmp_path / f"{module}-{age}"
+        old.mkdir()
         os.utime(old, (1e9 - age, 1e9 - age))
-    monkeypatch.setenv("TANGERE_CACHE_DIR", str(tmp_path))
-    folder = _jit.kernel_folder.__wrapped__()
+    (tmp_path / "tangere.maths.quat-0").mkdir()
+    monkeypatch.setattr(_jit, "_kernel_root", lambda: tmp_path)
+    folder = _jit.kernel_folder.__wrapped__(module)
     assert folder is not None
-    left = {path.name for path in builds.iterdir()}
-    assert left == {folder.name} | {f"build{age}" for age in range(_jit.KEPT_FOLDERS - 1)}
+    kept = {f"{module}-{age}" for age in range(_jit.KEPT_VERSIONS - 1)}
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {folder.name, "tangere.maths.quat-0"} | kept
 
 
 def test_a_cache_that_cannot_be_written_costs_one_line(
@@ -107,7 +130,7 @@ def test_a_cache_that_cannot_be_written_costs_one_line(
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     monkeypatch.setenv("TANGERE_CACHE_DIR", str(blocked))
-    assert _jit.kernel_folder.__wrapped__() is None
+    assert _jit._kernel_root.__wrapped__() is None
     told = capsys.readouterr().err
     assert len(told.splitlines()) == 1
     assert "TANGERE_CACHE_DIR" in told
@@ -148,7 +171,7 @@ def test_import_is_light() -> None:
 @pytest.mark.nojit
 def test_warm_up_runs_every_job_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[str] = []
-    given = (("a", lambda: ran.append("a")), ("b", lambda: ran.append("b")))
+    given = {"a": lambda: ran.append("a"), "b": lambda: ran.append("b")}
     monkeypatch.setattr(warmup, "jobs", lambda: given)
     assert warmup.warm_up() >= 0.0
     assert ran == ["a", "b"]

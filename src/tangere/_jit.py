@@ -1,9 +1,9 @@
 """The only place that names Numba's compiler: the `kernel` decorator, its cache, its progress bar.
 
-Machine code is cached in a folder named by a hash over all sources that can hold a kernel or a
-constant that a kernel reads. Numba's own cache looks at the file of the *called* function only: a
-change in a callee of another file would run stale machine code without a word. With the hash in the
-path any such edit leads to a fresh folder.
+Machine code is cached in folders named by module and by a hash over the source of that module and
+all it imports. Numba's own cache looks at the file of the *called* function only: a change in a
+callee of another file would run stale machine code without a word. With the hash in the path any
+edit leads to fresh folders, for the modules that can notice it and for no others.
 
 Three builds come from the same sources (see `_ptr`): raw pointers (default), bounds-checked arrays
 (`TANGERE_CHECK=1`), and plain Python (`NUMBA_DISABLE_JIT=1`, for coverage and the debugger).
@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -33,30 +34,56 @@ JIT_DISABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 PACKAGE = Path(__file__).resolve().parent
 
-# Neither a kernel nor anything that a kernel imports stands in these (tests/test_kernels.py proves
-# it), so that editing a scene or a report does not cost everybody a compilation.
-UNHASHED = frozenset(
-    {"cli.py", "doctor.py", "experiments", "scene", "simulation.py", "viewer", "warmup.py"}
+BUILD = "checked" if CHECKED else "fast"
+
+# Compiled versions of a module left when a new one is made: a few branches of one checkout.
+KEPT_VERSIONS = 4
+
+# `from tangere.a import b, c` (b may be a module), over several lines in brackets, and `import …`.
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(tangere[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)"
+    r"|import[ \t]+(tangere[\w.]*))",
+    re.MULTILINE,
 )
 
-# Compiled folders left when a new one is made: a few branches, each in the fast and checked build.
-KEPT_FOLDERS = 8
 
+class Sources:
+    """The Python sources of a copy of this package: who imports whom, and hashes over that."""
 
-def kernel_sources(root: Path = PACKAGE) -> list[Path]:
-    """Every source that may hold a kernel or feed one, in a fixed order."""
-    sources = root.rglob("*.py")
-    return sorted(path for path in sources if path.relative_to(root).parts[0] not in UNHASHED)
+    def __init__(self, root: Path = PACKAGE) -> None:
+        self._root = root
+        self._found: dict[str, tuple[bytes, set[str]]] = {}
 
+    def hash(self, module: str) -> str:
+        """Hash over names and contents of a module and all it imports [hex, 16 digits]."""
+        digest = hashlib.sha256()
+        for name in sorted(self.closure(module)):
+            digest.update(name.encode() + b"\0" + self._source(name)[0])
+        return digest.hexdigest()[:16]
 
-def source_hash(root: Path = PACKAGE) -> str:
-    """Hash over path and content of the kernel sources [hex, 16 digits]."""
-    digest = hashlib.sha256()
-    for path in kernel_sources(root):
-        content = path.read_bytes()
-        digest.update(f"{path.relative_to(root).as_posix()}\0{len(content)}\0".encode())
-        digest.update(content)
-    return digest.hexdigest()[:16]
+    def closure(self, module: str) -> set[str]:
+        """The module and all modules of the package it imports, directly or not."""
+        reached: set[str] = set()
+        fresh = {module}
+        while fresh:
+            reached |= fresh
+            fresh = {name for each in fresh for name in self._source(each)[1]} - reached
+        return reached
+
+    def _source(self, module: str) -> tuple[bytes, set[str]]:
+        """Digest of a module's text, and the modules that its imports name at any place."""
+        if module not in self._found:
+            stem = self._root.joinpath(*module.split(".")[1:])
+            path = stem / "__init__.py" if stem.is_dir() else stem.with_suffix(".py")
+            text = path.read_text(encoding="utf-8") if path.is_file() else ""
+            names: set[str] = set()
+            for origin, members, plain in _IMPORT.findall(text):
+                names.add(origin or plain)
+                # `from package import member`: the member may be a module
+                if origin and self._root.joinpath(*origin.split(".")[1:]).is_dir():
+                    names.update(f"{origin}.{member}" for member in re.findall(r"\w+", members))
+            self._found[module] = hashlib.sha256(text.encode()).digest(), names
+        return self._found[module]
 
 
 def cache_root() -> Path:
@@ -71,34 +98,46 @@ def cache_root() -> Path:
     return base / "tangere"
 
 
+_sources = functools.cache(Sources)
+
+
 @functools.cache
-def kernel_folder() -> Path | None:
-    """Folder of this build's machine code, made if missing; None where nothing can be written."""
-    build = "checked" if CHECKED else "fast"
-    folder = cache_root() / "kernels" / f"{source_hash()}-{build}"
-    try:
-        fresh = not folder.is_dir()
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-        os.utime(folder)
-        if fresh:
-            _prune(folder.parent)
-    except OSError as error:
-        sys.stderr.write(
-            f"tangere: cannot write to {folder} ({error.strerror}): kernels will be compiled at "
-            "every start; set TANGERE_CACHE_DIR to a writable folder\n"
-        )
+def kernel_folder(module: str) -> Path | None:
+    """Folder of a module's machine code, made if missing; None where nothing can be written."""
+    root = _kernel_root()
+    if root is None:
         return None
+    folder = root / f"{module}-{_sources().hash(module)}"
+    if not folder.is_dir():
+        folder.mkdir(exist_ok=True)
+        versions = sorted(root.glob(f"{module}-*"), key=lambda path: -path.stat().st_mtime)
+        for old in versions[KEPT_VERSIONS:]:
+            shutil.rmtree(old, ignore_errors=True)
+    os.utime(folder)  # the last used are the last to go
     return folder
 
 
-def _prune(folder: Path) -> None:
-    """Remove all but the most recently used builds in the folder."""
-    builds = sorted(
-        (path for path in folder.iterdir() if path.is_dir()), key=lambda path: -path.stat().st_mtime
-    )
-    for old in builds[KEPT_FOLDERS:]:
-        shutil.rmtree(old, ignore_errors=True)
+@functools.cache
+def _kernel_root() -> Path | None:
+    root = cache_root() / "kernels" / BUILD
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=root).close()
+    except OSError as error:
+        sys.stderr.write(
+            f"tangere: cannot write to {root} ({error.strerror}): kernels will be compiled at "
+            "every start; set TANGERE_CACHE_DIR to a writable folder\n"
+        )
+        return None
+    return root
+
+
+def compiled_count() -> int:
+    """Number of compiled functions on disk that belong to the present sources."""
+    root = cache_root() / "kernels" / BUILD
+    folders = root.glob("*-*") if root.is_dir() else ()
+    present = [path for path in folders if path.name.endswith(_sources().hash(path.name[:-17]))]
+    return sum(1 for folder in present for _ in folder.rglob("*.nbc"))
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -112,7 +151,8 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     import numba
 
     # A function outside the package is not in the hash: caching it could return stale code.
-    folder = kernel_folder() if function.__module__.startswith("tangere.") else None
+    module = function.__module__
+    folder = kernel_folder(module) if module.startswith("tangere.") else None
     # The option is global to Numba: other packages' functions keep the folder they had.
     elsewhere = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder) if folder else elsewhere

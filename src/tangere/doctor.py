@@ -108,15 +108,12 @@ def measure_jitter(
 
 def examine(seconds: float = 2.0) -> Diagnosis:
     """Look at this machine; takes as long as the jitter is measured."""
-    from tangere._jit import cache_root, source_hash
+    from tangere._jit import cache_root, compiled_count
 
     cache = cache_root()
     required = tuple(_part(name, name) for name in REQUIRED)
     optional = tuple(_part(module, name, purpose) for module, name, purpose in OPTIONAL)
-    builds = cache / "kernels"
-    compiled = sum(
-        1 for folder in builds.glob(f"{source_hash()}-fast") for _ in folder.rglob("*.nbc")
-    )
+    compiled = compiled_count()
     size = sum(path.stat().st_size for path in cache.rglob("*") if path.is_file())
     jitter = measure_jitter(seconds)
     browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
@@ -128,7 +125,7 @@ def examine(seconds: float = 2.0) -> Diagnosis:
         tangere=importlib.metadata.version("tangere"),
         python=platform.python_version(),
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
-        processor=_processor(),
+        processor=processor(),
         cores=cores,
         load=load,
         required=required,
@@ -159,7 +156,7 @@ def _part(module: str, name: str, purpose: str = "") -> Part:
         return Part(name, "unknown version", purpose)
 
 
-def _processor() -> str:
+def processor() -> str:
     """Name of the processor as the system tells it."""
     info = Path("/proc/cpuinfo")
     if info.exists():

@@ -8,23 +8,45 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+import tangere as tg
 from tangere._jit import one_bar
 
+BLOCK = (0.1, 0.1, 0.1)  # [m]
+UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 
-def jobs() -> tuple[tuple[str, Callable[[], object]], ...]:
-    """Name and call of every entry kernel's tiny run."""
-    return ()
+
+def jobs() -> Mapping[str, Callable[[], object]]:
+    """Name and tiny run of everything that a user can call and that ends in a kernel."""
+    return {
+        "simulation": _one_step,
+        "distance": lambda: _with_two_boxes(tg.distance),
+        "contact volume": lambda: _with_two_boxes(tg.contact_volume),
+    }
 
 
 def warm_up() -> float:
     """Seconds that it took to have every entry kernel compiled and loaded in this process."""
     start = time.perf_counter()
     with one_bar():
-        for _, job in jobs():
+        for job in jobs().values():
             job()
     return time.perf_counter() - start
+
+
+def _one_step() -> None:
+    """One kernel makes the steps of all methods, with and without springs."""
+    scene = tg.Scene()
+    scene.add_floor()
+    scene.add_body(tg.Box(BLOCK), position=(0.0, 0.0, 0.05))
+    tg.Simulation(scene).step()
+
+
+def _with_two_boxes(function: Callable[..., object]) -> None:
+    box = tg.Box(BLOCK)
+    for way in (0.09, 0.2):  # overlapping, apart
+        function(box, ((0.0, 0.0, 0.0), UPRIGHT), box, ((way, 0.01, 0.02), UPRIGHT))
 
 
 if __name__ == "__main__":

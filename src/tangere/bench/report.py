@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tangere.doctor import processor
 from tangere.maths.vec import Array
 
 Row = dict[str, str | int | float | None]
@@ -45,24 +46,13 @@ def machine() -> dict[str, str | int | None]:
     import numba
 
     return {
-        "processor": _processor(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "system": platform.system(),
         "python": platform.python_version(),
         "numba": numba.__version__,
         "numpy": np.__version__,
     }
-
-
-def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            for line in lines:
-                if line.startswith("model name"):
-                    return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
 
 
 def spread(seconds: Sequence[float] | Array, per: int = 1) -> dict[str, float]:
