@@ -159,7 +159,7 @@ def _clip_by_list(
         high = -n[3]
         for k in range(3):
             high += n[k] * (hi[k] if n[k] > 0.0 else lo[k])
-        if high > 0.0:
+        if high >= -eps:  # one that only touches the box may carry a face that both share
             cutting[planes] = j
             planes += 1
     for f in range(a.face_count):

@@ -99,7 +99,9 @@ def contact_volume(
     return _assemble(soups, witness, origin)
 
 
-def polygons(p: Polyhedron, q: Polyhedron, witness: Array, algorithm: str) -> tuple[Array, IntArray]:
+def polygons(
+    p: Polyhedron, q: Polyhedron, witness: Array, algorithm: str
+) -> tuple[Array, IntArray]:
     """Outward polygons of the solid shared by two convex parts: corners (n, 3), starts (m + 1,).
 
     Args:
@@ -129,9 +131,7 @@ def polygons(p: Polyhedron, q: Polyhedron, witness: Array, algorithm: str) -> tu
 
 
 @kernel
-def _polygons(
-    p: Polyhedron, q: Polyhedron, dual: bool, guess: Vec3, eps: float, soup: Soup
-) -> int:
+def _polygons(p: Polyhedron, q: Polyhedron, dual: bool, guess: Vec3, eps: float, soup: Soup) -> int:
     """Fill the soup; returns the number of polygons, negative when it is full."""
     s = Soup(
         ptr(soup.start),
