@@ -12,6 +12,7 @@ from contact.soups import (
     EDGES,
     FRONT,
     POINTS,
+    TRACTION,
     VERTEX,
     Side,
     area_of,
@@ -35,6 +36,9 @@ Field = tuple[float, float, float]
 # Closed form against refinement, relative to force and force times length.
 EXACT = 1e-10
 
+# Torque of a spinning square over force times side.
+SPIN = (math.sqrt(2.0) + math.asinh(1.0)) / 6.0
+
 SQUARE = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
 PLACES = ("inside", "outside", "edge", "vertex", "middle", "line", "near an edge", "near a corner")
 
@@ -56,7 +60,7 @@ def place(rng: np.random.Generator, ring: Array, where: str) -> Array:
     if where == "middle":
         return centroid(ring)
     if where == "vertex":
-        return a
+        return np.asarray(a)
     if where == "near a corner":
         return np.asarray(a + rng.normal(size=2) * 10.0 ** rng.uniform(-15.0, -3.0))
     if where == "line":  # on an edge's line beyond its end
@@ -158,7 +162,7 @@ def test_centre_exactly_on_edges_corners_and_their_lines() -> None:
 @pytest.mark.parametrize("distance", [1e-6, 1e-8, 3e-9, 1e-9, 1e-10, 1e-12, 1e-13, 1e-15])
 @pytest.mark.parametrize("side", [-1.0, 1.0])
 def test_centre_close_to_an_edge(distance: float, side: float) -> None:
-    # The centre of rotation stands off an edge by less than the rounding of the distances to its ends
+    # The centre of rotation is nearer to an edge than the rounding of its distance to the ends
     ring = np.array([(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)])
     sides = [Side(ring, BACK, 1.0, 0.0, 0.0)]
     for along in (0.25, 0.5, 0.75):
@@ -185,10 +189,7 @@ def test_translation_is_coulombs_law() -> None:
 
 def test_no_motion_no_traction() -> None:
     sides = [Side(SQUARE, FRONT, 1.0, 0.0, 0.0)]
-    assert friction(sides, centred(sides, 1.0), (0.0, 0.0, 0.0)) == pytest.approx(
-        np.zeros(3), abs=0
-    )
-    for rule in (POINTS, VERTEX, CLIPPED):
+    for rule in (TRACTION, POINTS, VERTEX, CLIPPED):
         found = friction(sides, centred(sides, 1.0), (0.0, 0.0, 0.0), rule=rule)
         assert found == pytest.approx(np.zeros(3), abs=0)
 
@@ -232,15 +233,13 @@ def test_spinning_square() -> None:
         sides = [Side(a * SQUARE, BACK, 2.0, 0.0, 0.0)]
         g1, g2, torque = friction(sides, centred(sides, 1.0), (0.0, 0.0, -3.0), gyration=a)
         load = 2.0 * a * a
-        assert torque == pytest.approx(
-            -load * a * (math.sqrt(2.0) + math.asinh(1.0)) / 6.0, rel=1e-14
-        )
+        assert torque == pytest.approx(-load * a * SPIN, rel=1e-14)
         assert (g1, g2) == pytest.approx((0.0, 0.0), abs=1e-15 * load)
-    assert (math.sqrt(2.0) + math.asinh(1.0)) / 6.0 == pytest.approx(0.3826, abs=1e-4)
+    assert pytest.approx(0.3826, abs=1e-4) == SPIN
 
 
 def test_spinning_polygon_tends_to_the_disc() -> None:
-    # n isosceles triangles of height ρ = R cos(π/n): ∫ |p| dS = n ρ³ ∫ sec³/3 over ±π/n; disc: 2/3 N R
+    # n triangles of height ρ = R cos(π/n): ∫ |p| dS = n ρ³ ∫ sec³/3 over ±π/n; disc: 2/3 N R
     for n in (3, 6, 96):
         t = 2.0 * np.pi * np.arange(n) / n
         sides = [Side(np.column_stack((np.cos(t), np.sin(t))), FRONT, 1.0, 0.0, 0.0)]
@@ -257,7 +256,7 @@ def test_vertex_rule_loses_the_papers_share_of_a_spinning_square() -> None:
     sides = [Side(SQUARE, FRONT, 1.0, 0.0, 0.0)]
     torque = friction(sides, centred(sides, 1.0), (0.0, 0.0, 1.0), rule=VERTEX)[2]
     assert torque == pytest.approx(math.sqrt(2.0) / 6.0, rel=1e-14)
-    assert torque / ((math.sqrt(2.0) + math.asinh(1.0)) / 6.0) == pytest.approx(0.616, abs=5e-4)
+    assert torque / SPIN == pytest.approx(0.616, abs=5e-4)
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans())
@@ -332,7 +331,7 @@ def test_friction_never_exceeds_the_cone_and_always_brakes(seed: int, where: str
     about = centroid(ring)
     r1, r2, th = turning_about(place(rng, ring, where), about, 2.0)
     load, _ = measures(sides, 1.0)
-    for rule in (0, VERTEX, CLIPPED):
+    for rule in (TRACTION, VERTEX, CLIPPED):
         pr = centred(sides, 1.0, total=load)
         g1, g2, torque = friction(sides, pr, (r1, r2, th), rule=rule)
         assert math.hypot(g1, g2) <= load * (1.0 + 1e-10)
@@ -348,7 +347,7 @@ def test_scale_of_the_field_does_not_matter() -> None:
 
 
 def test_steep_polygons_go_by_points() -> None:
-    # A wall so steep that its pressure would amplify rounding: six points, still a few per cent right
+    # A wall so steep that its pressure would amplify rounding: by points, right to some per cent
     tilt = 2.0 / STEEP
     sides = [Side(SQUARE, FRONT, 0.6 * tilt, tilt, 0.0)]
     field = turning_about(np.array([0.1, 0.2]), np.zeros(2), 1.0)
@@ -362,7 +361,7 @@ def test_steep_polygons_go_by_points() -> None:
 
 
 def dense(side: Side, pressure: float, slope: float, field: Field, load: float) -> Array:
-    """Clipped pressure rescaled to the load; the positive part of an affine pressure is a polygon."""
+    """Clipped pressure rescaled to the load; its positive part is a polygon."""
     ring = side.corners
     total = side.h0 + pressure + (side.hx + slope) * ring[:, 0] + side.hy * ring[:, 1]
     kept = []
@@ -385,8 +384,8 @@ def dense(side: Side, pressure: float, slope: float, field: Field, load: float) 
 @pytest.mark.parametrize("pull", [0.3, 0.8, 1.2])
 @pytest.mark.parametrize("sides_count", [1, 2])
 def test_pull_of_the_damper_is_clipped_and_the_load_kept(pull: float, sides_count: int) -> None:
-    # pressure 1 − pull + slope x on a unit square: part of it negative; the six-point rule sees the edge
-    # of the pressed region to a few per cent
+    # pressure 1 − pull + slope x on a unit square, part of it negative; the six-point rule sees the
+    # edge of the pressed region to a few per cent
     slope = 2.0
     for field in [(1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.2, 0.3, 1.0)]:
         side = Side(SQUARE, BACK, 1.0, 0.0, 0.0)
@@ -404,7 +403,7 @@ def test_pull_of_the_damper_is_clipped_and_the_load_kept(pull: float, sides_coun
 
 
 def test_two_sided_clipping_takes_the_pressure_of_the_whole_chord() -> None:
-    # The front half is pulled below zero, the back half presses: the chord as a whole presses everywhere
+    # The front half is pulled below zero, the back half presses: the chord presses everywhere
     sides = [Side(SQUARE, FRONT, 0.0, 0.0, 0.0), Side(SQUARE, BACK, 1.0, 0.5, 0.0)]
     pr = centred(sides, 1.0, p0=-0.1, total=0.8)
     whole = [Side(SQUARE, BACK, 0.8, 0.5, 0.0)]
@@ -434,7 +433,7 @@ def test_vertical_polygons_are_left_out() -> None:
     # side 0 marks a wall: neither its corners nor its slope are set
     floor = Side(SQUARE, BACK, 1.0, 0.0, 0.0)
     wall = Side(np.full((4, 2), np.nan), 0.0, np.nan, np.nan, np.nan)
-    for rule in (0, VERTEX, CLIPPED):
+    for rule in (TRACTION, VERTEX, CLIPPED):
         field = (0.1, 0.0, 1.0)
         pr = centred([floor], 1.0)
         with_wall = friction([floor, wall], pr, field, rule=rule)
