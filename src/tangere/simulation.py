@@ -48,13 +48,12 @@ Algorithm = Literal["clip", "dual"]
 class Volume:
     """Options of the contact-volume method.
 
-    normalization: "patch" divides by the contact area (2004), "none" takes stiffness per area
-    (2003), "fixed"
-        divides by a fixed area per pair and conserves energy.
-    friction: "exact" integrates Coulomb's law in closed form, "vertex" interpolates between
-    triangle
-        vertices as the papers do.
-    algorithm: "clip" clips faces, "dual" takes the convex hull of the dual points.
+    Attributes:
+        normalization: "patch" divides by the contact area (2004), "none" takes stiffness per area
+            (2003), "fixed" divides by a fixed area per pair and conserves energy.
+        friction: "exact" integrates Coulomb's law in closed form, "vertex" interpolates between
+            triangle vertices as the papers do.
+        algorithm: "clip" clips faces, "dual" takes the convex hull of the dual points.
     """
 
     normalization: Normalization = "patch"
@@ -154,7 +153,7 @@ class Simulation:
 
         Raises:
             FloatingPointError: A force became infinite or NaN; the state is that of the last good
-            step.
+                step.
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise SceneError(f"step: n must be a whole number of steps, got {n!r}")
@@ -263,10 +262,11 @@ class Simulation:
 
     @property
     def contacts(self) -> NDArray[np.void]:
-        """Table of the contacts that pressed in the last step (columns: `CONTACT_COLUMNS`).
+        """Table of the contacts that pressed in the last step, one row each.
 
-        Bodies by index (floors −1, −2, …), point [m], normal from a to b, depth [m], area [m²],
-        force [N] and torque about the point [N m] on b, sticking.
+        The columns are those of `CONTACT_COLUMNS`. Bodies by index (floors −1, −2, …), point [m],
+        normal from a to b, depth [m], area [m²], force [N] and torque about the point [N m] on b,
+        sticking.
         """
         ints, floats = self._pair_rows()
         pressing = floats[:, PF_PRESS] > 0.0

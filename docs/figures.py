@@ -1,0 +1,368 @@
+"""Drawings of the method pages: each function returns one figure, its caption as its label.
+
+The sketches are drawn, the maps and curves are computed with tangere itself. `build_gallery.py`
+writes them all; they carry no number that is typed by hand.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import tangere as tg
+from tangere.experiments.figures import COLOURS, FAINT, INK, canvas
+from tangere.maths.vec import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+RED = "#a33b3b"
+BODY_A, BODY_B, OVERLAP = "#dfe7ee", "#f3e3cd", "#bcd0df"
+
+
+# ---------------------------------------------------------------- sketches
+
+
+def contact_volume() -> Figure:
+    """Cut through two overlapping bodies: plane, normal, half-depths, chord, patch."""
+    from matplotlib.patches import Polygon
+
+    figure, (axes,) = canvas(
+        "A cut through two bodies and their contact volume. The contact plane (dashed) has the "
+        "normal n from a to b. Along a line parallel to n the front side lies h₊ above the plane, "
+        "the back side h₋ below it; their sum is the chord d(p). The patch is the projection of "
+        "the volume on the plane, c its centroid.",
+        size=(7.2, 3.3),
+    )
+    a = np.array([(-3.2, -1.5), (3.2, -1.5), (3.2, 0.35), (-3.2, 0.35)])
+    tilt = math.radians(9.0)
+    turn = np.array([[math.cos(tilt), -math.sin(tilt)], [math.sin(tilt), math.cos(tilt)]])
+    b = np.array([(-1.9, 0.0), (1.9, 0.0), (1.9, 1.8), (-1.9, 1.8)]) @ turn.T + (0.25, 0.0)
+    low, high = b[0], b[1]
+    # where b's lower edge leaves a, and where b's left edge does
+    right = low + (high - low) * (0.35 - low[1]) / (high[1] - low[1])
+    left = b[0] + (b[3] - b[0]) * (0.35 - b[0][1]) / (b[3][1] - b[0][1])
+    volume = np.array([low, right, left])
+    for corners, colour, edge in ((a, BODY_A, "#8fa6b8"), (b, BODY_B, "#c9a36a")):
+        axes.add_patch(Polygon(corners, facecolor=colour, edgecolor=edge, lw=1.0))
+    axes.add_patch(Polygon(volume, facecolor=OVERLAP, edgecolor=COLOURS["volume"], lw=1.8))
+    plane = 0.5 * (low[1] + 0.35)
+    axes.plot([-3.0, 3.0], [plane, plane], "--", color=INK, lw=0.9)
+    # the patch, drawn under the volume on the plane
+    axes.plot([left[0], right[0]], [plane, plane], color=RED, lw=3.0, solid_capstyle="butt")
+    centre = 0.5 * (left[0] + right[0])
+    axes.plot([centre], [plane], "o", color=RED, ms=5)
+    axes.annotate("c", (centre, plane), (centre + 0.07, plane - 0.24), color=RED)
+    _arrow(axes, (2.75, plane), (2.75, plane + 0.75), INK)
+    axes.annotate("n", (2.85, plane + 0.5))
+    x = low[0] + 0.14 * (right[0] - low[0])
+    back = low[1] + (x - low[0]) * (high[1] - low[1]) / (high[0] - low[0])
+    _double(axes, (x, plane), (x, 0.35))
+    _double(axes, (x, back), (x, plane))
+    axes.annotate("h₊", (x, 0.35), (x + 0.07, plane + 0.1), fontsize=8.5)
+    axes.annotate("h₋", (x, back), (x + 0.07, plane - 0.19), fontsize=8.5)
+    axes.annotate("b", (0.9, 1.35), color="#8a6420", fontsize=12)
+    axes.annotate("a", (-2.6, -1.1), color="#4d6b83", fontsize=12)
+    axes.annotate("front: faces of a", (-0.7, 0.42), fontsize=8.5, color=COLOURS["volume"])
+    axes.annotate("back: faces of b", (-0.35, -0.36), fontsize=8.5, color=COLOURS["volume"])
+    axes.annotate(
+        "patch, area $S_c$", (0.5 * (centre + right[0]), plane), (1.55, -0.62), color=RED,
+        fontsize=8.5, arrowprops={"arrowstyle": "-", "color": RED, "lw": 0.7},
+    )  # fmt: skip
+    axes.set_xlim(-3.3, 3.3)
+    axes.set_ylim(-1.35, 1.75)
+    axes.set_aspect("equal")
+    axes.axis("off")
+    return figure
+
+
+def traction() -> Figure:
+    """The slip field turning about p*, and one edge of the patch in polar coordinates."""
+    from matplotlib.patches import Polygon
+
+    figure, (left, right) = canvas(
+        "Left: every rigid slip field e(p) = R + Θ n × p turns about one point p*, where it "
+        "vanishes; arrows show its direction over a patch. Right: the patch is the signed sum of "
+        "the triangles (p*, edge); on each of them the integrals are elementary in the distance d "
+        "of the edge, the coordinate s along it and ρ = √(d² + s²).",
+        columns=2,
+        size=(7.6, 3.4),
+    )
+    angle = np.deg2rad([20, 80, 150, 215, 290, 340])
+    patch = np.column_stack((1.35 * np.cos(angle), np.sin(angle)))
+    star = np.array([-0.85, -1.25])
+    left.add_patch(Polygon(patch, facecolor=BODY_A, edgecolor=COLOURS["volume"], lw=1.6))
+    grid = np.array([(x, y) for x in np.linspace(-1.2, 1.2, 9) for y in np.linspace(-0.9, 0.9, 7)])
+    inside = grid[[_inside(p, patch) for p in grid]]
+    q = inside - star
+    size = np.hypot(q[:, 0], q[:, 1])
+    left.quiver(
+        inside[:, 0], inside[:, 1], -q[:, 1] / size, q[:, 0] / size,
+        color=INK, scale=17, width=0.006, pivot="mid",
+    )  # fmt: skip
+    for radius in (0.7, 1.2, 1.7, 2.2):
+        t = np.linspace(0.1, 1.75, 80)
+        left.plot(
+            star[0] + radius * np.cos(t), star[1] + radius * np.sin(t), color=FAINT, lw=0.5, ls=":"
+        )
+    left.plot(*star, "o", color=RED, ms=6)
+    left.annotate("p* = n × R/Θ", star, star + (0.12, -0.08), color=RED)
+    left.plot([0], [0], "+", color=RED, ms=8)
+    left.annotate("c", (0, 0), (0.05, -0.2), color=RED)
+
+    right.add_patch(Polygon(patch, facecolor=BODY_A, edgecolor="#9fb7c9", lw=1.0))
+    a, b = patch[5], patch[0]
+    right.add_patch(Polygon([star, a, b], facecolor=OVERLAP, edgecolor="none", alpha=0.7))
+    for end in (a, b):
+        right.plot([star[0], end[0]], [star[1], end[1]], color=FAINT, lw=0.8)
+    right.plot([a[0], b[0]], [a[1], b[1]], color=COLOURS["volume"], lw=2.4)
+    tau = (b - a) / np.linalg.norm(b - a)
+    nu = np.array([tau[1], -tau[0]])
+    d = float((a - star) @ nu)
+    foot = star + d * nu
+    right.plot([star[0], foot[0]], [star[1], foot[1]], color=INK, lw=0.9)
+    end = a if (a - foot) @ tau < 0 else b
+    right.plot([foot[0], end[0]], [foot[1], end[1]], "--", color=COLOURS["volume"], lw=0.8)
+    middle = 0.5 * (star + foot)
+    right.annotate("d", middle, middle + (0.0, -0.2))
+    _arrow(right, foot, foot + 0.42 * nu, INK)
+    right.annotate("ν", foot + 0.42 * nu, foot + 0.46 * nu - (0.0, 0.05))
+    _arrow(right, foot, foot + 0.42 * tau, INK)
+    right.annotate("τ", foot + 0.42 * tau, foot + 0.42 * tau + (0.08, -0.08))
+    point = a + 0.62 * (b - a)
+    right.plot([star[0], point[0]], [star[1], point[1]], color=RED, lw=1.0)
+    right.plot(*point, ".", color=RED)
+    right.annotate("s", point, point + (0.08, -0.05), color=RED)
+    right.annotate("ρ", 0.5 * (star + point), 0.5 * (star + point) + (-0.1, 0.12), color=RED)
+    right.plot(*star, "o", color=RED, ms=6)
+    right.annotate("p*", star, star + (-0.32, -0.02), color=RED)
+    for axes in (left, right):
+        axes.set_xlim(-1.75, 2.0)
+        axes.set_ylim(-1.55, 1.2)
+        axes.set_aspect("equal")
+        axes.axis("off")
+    return figure
+
+
+def _inside(p: Array, polygon: Array) -> bool:
+    following = np.roll(polygon, -1, axis=0)
+    edge, to = following - polygon, p - polygon
+    return bool(np.all(edge[:, 0] * to[:, 1] - edge[:, 1] * to[:, 0] > 0.06))
+
+
+def _arrow(axes: Axes, tail: Any, head: Any, colour: str) -> None:
+    style = {"arrowstyle": "-|>", "color": colour, "lw": 1.1, "mutation_scale": 10}
+    axes.annotate("", tuple(head), tuple(tail), arrowprops={**style, "shrinkA": 0, "shrinkB": 0})
+
+
+def _double(axes: Axes, low: tuple[float, float], high: tuple[float, float]) -> None:
+    style = {"arrowstyle": "<->", "color": INK, "lw": 0.8, "mutation_scale": 7}
+    axes.annotate("", high, low, arrowprops={**style, "shrinkA": 0, "shrinkB": 0})
+
+
+# ---------------------------------------------------------------- computed
+
+
+def stability() -> Figure:
+    """Which κ and β hold a block at rest: simulated, with the limit on top."""
+    from matplotlib.colors import ListedColormap
+
+    figure, (axes,) = canvas(
+        "A block of 1 kg at rest on the floor gets a slight push, simulated for every pair "
+        "κ = k dt²/m, β = b dt/m. Blue: the push has died away after 2000 steps. "
+        "The line is κ + 2β = 4.",
+        size=(5.4, 3.4),
+    )
+    kappas, betas = np.arange(0.05, 4.7, 0.1), np.arange(0.025, 2.35, 0.05)
+    rests = np.array([[_rests(k, b) for k in kappas] for b in betas])
+    axes.pcolormesh(
+        kappas, betas, rests, cmap=ListedColormap(["#ffffff", OVERLAP]), vmin=0, vmax=1,
+        shading="nearest", rasterized=True,
+    )  # fmt: skip
+    axes.plot([0, 4], [2, 0], color=RED, lw=1.6, label="κ + 2β = 4")
+    axes.plot([0.1], [0.2], "o", color=COLOURS["volume"], label="default: κ = 0.1, β = 0.2")
+    axes.plot([1], [1], "s", color=INK, ms=5, label="κ = β = 1: rest in one step")
+    axes.set_xlim(0, 4.7)
+    axes.set_ylim(0, 2.35)
+    axes.set_xlabel("κ = k dt²/m")
+    axes.set_ylabel("β = b dt/m")
+    axes.legend(loc="upper right")
+    return figure
+
+
+def _rests(kappa: float, beta: float) -> bool:
+    """Whether a push that does not lift the block dies away within 2000 steps."""
+    dt = 1e-3
+    material = tg.Material(0.0, 0.0, stiffness=kappa / dt**2, damping=beta / dt)
+    depth = 9.81 * dt**2 / kappa
+    push = 0.02 * depth / dt
+    scene = tg.Scene()
+    scene.add_floor(material=material)
+    place, speed = (0, 0, 0.5 - depth), (0, 0, push)
+    scene.add_body(tg.Box((1, 1, 1)), mass=1.0, position=place, velocity=speed, material=material)
+    sim = tg.Simulation(scene, dt=dt)
+    last = []
+    try:
+        sim.step(2000)
+        for _ in range(20):  # one instant could catch a bouncing block at its turning point
+            sim.step()
+            last.append(sim.energy.kinetic)
+    except FloatingPointError:
+        return False
+    return max(last) < 1e-3 * 0.5 * push**2
+
+
+def normalisation() -> Figure:
+    """Total energy of an undamped tilted cube for the three normalisations."""
+    figure, (axes,) = canvas(
+        "An elastic cube of 0.8 m and 1 kg, no damper, no friction, dropped with a tilt about two "
+        "axes. Energy of motion and height whenever no contact acts: it should stay what it "
+        "was. Dividing by the current patch area (“patch”) gains and loses "
+        "energy; a fixed area does not.",
+        size=(7.2, 3.0),
+    )
+    for name, colour, line in (
+        ("patch", COLOURS["point"], "-"),
+        ("none", "#7fb285", "-"),
+        ("fixed", COLOURS["volume"], "--"),
+    ):
+        time, energy = _bounce(name, 2e4)
+        axes.plot(time, energy, line, color=colour, label=f'normalization="{name}"')
+    axes.set_xlabel("time [s]")
+    axes.set_ylabel("energy in flight [J]")
+    axes.legend()
+    return figure
+
+
+def _bounce(normalization: Any, stiffness: float) -> tuple[Array, Array]:
+    """Instants without contact and the energy there."""
+    material = tg.Material(
+        0.0, 0.0, stiffness=stiffness, damping=0.0, tangential_stiffness=0.0, tangential_damping=0.0
+    )
+    half, lean = 0.5 * 0.3, 0.5 * 0.2
+    turn = np.array([math.cos(half), math.sin(half), 0, 0])
+    w, x, y, z = turn
+    c, s = math.cos(lean), math.sin(lean)
+    scene = tg.Scene()
+    scene.add_floor(material=material)
+    cube = scene.add_body(
+        tg.Box((0.8, 0.8, 0.8)),
+        mass=1.0,
+        position=(0, 0, 1.2),
+        orientation=(c * w - s * y, c * x + s * z, c * y + s * w, c * z - s * x),
+        material=material,
+    )
+    sim = tg.Simulation(scene, method=tg.Volume(normalization=normalization), dt=1e-4)
+    rows = []
+    for _ in range(2000):
+        sim.step(50)
+        f, _ = sim[cube].contact_wrench
+        if not f.any():
+            rows.append((sim.time, sim.energy.total))
+    time, energy = np.array(rows).T
+    return time, energy
+
+
+def free_rotation() -> Figure:
+    """Energy error of a freely turning body by three attitude updates."""
+    from matplotlib.ticker import NullLocator
+
+    figure, (left, right) = canvas(
+        "A body with moments 1 : 2 : 2.5 turns freely at 100 rad/s about an axis near its middle "
+        "one. Left: error of the energy at a step of 1 ms. Right: largest energy error within 2 s "
+        "over the step. The implicit midpoint rule stays at rounding level.",
+        columns=2,
+        size=(7.6, 3.0),
+    )
+    moments, start = np.array([1.0, 2.0, 2.5]), np.array([20.0, 98.0, 5.0])
+    rules: tuple[tuple[str, Callable[..., tuple[Array, Array]], str], ...] = (
+        ("first order", _first_order, COLOURS["point"]),
+        ("splitting", _splitting, "#7fb285"),
+        ("implicit midpoint", _midpoint, COLOURS["volume"]),
+    )
+    least = 1e-17  # an error of exactly zero has no place on a logarithmic axis
+    steps = np.array([2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3])
+    for name, rule, colour in rules:
+        time, error = _spin(rule, moments, start, 1e-3)
+        left.semilogy(time, np.maximum(error, least), color=colour, label=name, lw=1.1)
+        worst = [max(least, float(_spin(rule, moments, start, h)[1].max())) for h in steps]
+        right.loglog(1e3 * steps, worst, "o-", ms=3.5, color=colour, label=name)
+    left.set_xlabel("time [s]")
+    left.set_ylabel("relative energy error")
+    left.legend(loc="center right", bbox_to_anchor=(1.0, 0.4))
+    right.xaxis.set_minor_locator(NullLocator())
+    right.set_xticks(1e3 * steps, [f"{1e3 * h:g}" for h in steps])
+    right.set_xlabel("step [ms]")
+    right.set_ylabel("largest error within 2 s")
+    return figure
+
+
+def _spin(
+    rule: Callable[..., tuple[Array, Array]], moments: Array, start: Array, dt: float
+) -> tuple[Array, Array]:
+    """Instants and relative energy error; L is kept exactly by all rules."""
+    momentum = moments * start
+    q = np.array([1.0, 0.0, 0.0, 0.0])
+    first = float(momentum @ (momentum / moments))
+    count = round(2.0 / dt)
+    error = np.empty(count)
+    for i in range(count):
+        q, ell = rule(q, momentum, moments, dt)
+        error[i] = abs(float(ell @ (ell / moments)) / first - 1.0)
+    return dt * np.arange(1, count + 1), error
+
+
+def _midpoint(q: Array, momentum: Array, moments: Array, dt: float) -> tuple[Array, Array]:
+    from tangere.dynamics.rigid import free_rotation as step
+
+    ell = _back(q, momentum)
+    new, _ = step(tuple(q), tuple(ell), tuple(moments), dt)
+    q = np.array(new)
+    return q, _back(q, momentum)
+
+
+def _first_order(q: Array, momentum: Array, moments: Array, dt: float) -> tuple[Array, Array]:
+    q = _product(q, _exp(dt * _back(q, momentum) / moments))
+    return q, _back(q, momentum)
+
+
+def _splitting(q: Array, momentum: Array, moments: Array, dt: float) -> tuple[Array, Array]:
+    for axis, share in ((0, 0.5), (1, 0.5), (2, 1.0), (1, 0.5), (0, 0.5)):
+        turn = np.zeros(3)
+        turn[axis] = share * dt * _back(q, momentum)[axis] / moments[axis]
+        q = _product(q, _exp(turn))
+    return q, _back(q, momentum)
+
+
+def _exp(turn: Array) -> Array:
+    angle = float(np.linalg.norm(turn))
+    scale = math.sin(0.5 * angle) / angle if angle > 0.0 else 0.5
+    return np.array([math.cos(0.5 * angle), *(scale * turn)])
+
+
+def _product(a: Array, b: Array) -> Array:
+    from tangere.scene.compile import quat_product
+
+    c = quat_product(a, b)
+    unit: Array = c / np.linalg.norm(c)
+    return unit
+
+
+def _back(q: Array, v: Array) -> Array:
+    from tangere.scene.compile import rotation_of
+
+    turned: Array = rotation_of(q).T @ v
+    return turned
+
+
+FIGURES: dict[str, Callable[[], Figure]] = {
+    "contact-volume": contact_volume,
+    "traction": traction,
+    "stability": stability,
+    "normalisation": normalisation,
+    "free-rotation": free_rotation,
+}
