@@ -208,3 +208,36 @@ def test_bad_meshes_are_refused_in_one_line(name: str) -> None:
         Mesh(vertices, faces)
     assert text in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_slivers_of_the_split_are_left_out(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flat = np.array([(0.0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)])
+    monkeypatch.setattr(mesh_module, "_run_coacd", lambda *_: [flat, CUBE[0]])
+    (part,) = ring().parts()
+    assert len(part.planes) == 6
+
+
+def test_split_without_a_solid_is_an_error(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mesh_module, "_run_coacd", lambda *_: [np.zeros((5, 3))])
+    with pytest.raises(SceneError, match="found no solid piece"):
+        ring().parts()
+
+
+def test_failing_split_is_one_line(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import coacd
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("two\nlines")
+
+    monkeypatch.setattr(coacd, "run_coacd", fail)
+    with pytest.raises(SceneError) as caught:
+        ring().parts()
+    assert "convex split failed" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize("size", [(1.0, 1.0, 1e-6), (1e-6, 1.0, 1e-6), (1e3, 1e-3, 1.0)])
+def test_thin_convex_mesh_is_one_part(size: tuple[float, float, float]) -> None:
+    (part,) = Mesh(*Box(size).surface()).parts()
+    assert len(part.planes) == 6

@@ -8,6 +8,7 @@ from scipy.spatial import ConvexHull
 from strategies import Pose, clouds, poses
 
 from tangere.errors import SceneError
+from tangere.geometry import polyhedron
 from tangere.geometry.checks import rotation
 from tangere.geometry.polyhedron import (
     MAX_FACES,
@@ -205,3 +206,20 @@ def test_results_are_read_only() -> None:
     for array in solid:
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
+
+
+@pytest.mark.parametrize(("merge", "faces"), [((10.0, 1e-7, 0.0), 6), ((10.0, 0.0), 12)])
+def test_too_generous_merging_falls_back(
+    monkeypatch: pytest.MonkeyPatch, merge: tuple[float, ...], faces: int
+) -> None:
+    # A tolerance of ten sizes makes one face of everything, which is no polyhedron.
+    monkeypatch.setattr(polyhedron, "MERGE", merge)
+    solid = convex_polyhedron(CUBE)
+    assert_proper(solid)
+    assert len(solid.planes) == faces
+
+
+def test_no_proper_hull_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(polyhedron, "MERGE", (10.0,))
+    with pytest.raises(SceneError, match="too close to flat or coincident"):
+        convex_polyhedron(CUBE)
