@@ -32,6 +32,8 @@ GAP = 1e-15
 TOUCH_SQUARED = 1e-24
 # A triangle (tetrahedron) with a smaller squared sine of its angle has no usable normal (inside).
 FLAT_SQUARED = 1e-26
+# Keeps quotients of squares defined when all lengths are zero.
+TINY = 1e-300
 
 
 @kernel
@@ -201,6 +203,42 @@ def _segment(w: PtrF8, i: int, j: int) -> tuple[float, float, float, float, floa
 
 
 @kernel
+def _normal(
+    w: PtrF8, i: int, j: int, k: int
+) -> tuple[float, float, float, float, float, float, float]:
+    """n = (b - a) x (c - a), n^2, n.a, the least squared distance of a corner, and flatness.
+
+    Equal in exact numbers, the three corners are not in rounded ones: n is taken from the two shorter
+    edges, n.a from the corner nearest to the origin. Flat (below 1) has no usable direction.
+    """
+    ax, ay, az = w[3 * i], w[3 * i + 1], w[3 * i + 2]
+    bx, by, bz = w[3 * j], w[3 * j + 1], w[3 * j + 2]
+    cx, cy, cz = w[3 * k], w[3 * k + 1], w[3 * k + 2]
+    ux, uy, uz = bx - ax, by - ay, bz - az
+    vx, vy, vz = cx - ax, cy - ay, cz - az
+    ex, ey, ez = cx - bx, cy - by, cz - bz
+    uu = ux * ux + uy * uy + uz * uz
+    vv = vx * vx + vy * vy + vz * vz
+    ee = ex * ex + ey * ey + ez * ez
+    edges = uu * vv
+    if vv > ee and vv >= uu:
+        vx, vy, vz, edges = ex, ey, ez, uu * ee
+    elif uu > ee:
+        ux, uy, uz, vx, vy, vz, edges = vx, vy, vz, ex, ey, ez, vv * ee
+    nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+    nn = nx * nx + ny * ny + nz * nz
+    aa = ax * ax + ay * ay + az * az
+    bb = bx * bx + by * by + bz * bz
+    cc = cx * cx + cy * cy + cz * cz
+    if bb < aa:
+        ax, ay, az, aa = bx, by, bz, bb
+    if cc < aa:
+        ax, ay, az, aa = cx, cy, cz, cc
+    h = ax * nx + ay * ny + az * nz
+    return nx, ny, nz, nn, h, aa, nn / (FLAT_SQUARED * edges + TINY)
+
+
+@kernel
 def _triangle(
     w: PtrF8, i: int, j: int, k: int
 ) -> tuple[float, float, float, float, float, float, float]:
@@ -210,27 +248,18 @@ def _triangle(
     n.(b x c) / n^2 and so on; b x c = b x (c - b) spares the digits that b and c share. If a
     weight is not positive, the answer lies on an edge opposite to such a corner.
     """
-    ax, ay, az = w[3 * i], w[3 * i + 1], w[3 * i + 2]
-    bx, by, bz = w[3 * j], w[3 * j + 1], w[3 * j + 2]
-    cx, cy, cz = w[3 * k], w[3 * k + 1], w[3 * k + 2]
-    ux, uy, uz = bx - ax, by - ay, bz - az
-    vx, vy, vz = cx - ax, cy - ay, cz - az
-    nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
-    nn = nx * nx + ny * ny + nz * nz
-    uu = ux * ux + uy * uy + uz * uz
-    vv = vx * vx + vy * vy + vz * vz
+    nx, ny, nz, nn, h, _, flat = _normal(w, i, j, k)
     ra, rb, rc = 0.0, 0.0, 0.0
-    if nn > FLAT_SQUARED * uu * vv:
-        ex, ey, ez = cx - bx, cy - by, cz - bz
-        ra = nx * (by * ez - bz * ey) + ny * (bz * ex - bx * ez) + nz * (bx * ey - by * ex)
-        rb = ny * (vz * ax - vx * az) + nz * (vx * ay - vy * ax) + nx * (vy * az - vz * ay)
-        rc = nx * (ay * uz - az * uy) + ny * (az * ux - ax * uz) + nz * (ax * uy - ay * ux)
+    if flat > 1.0:
+        ra = _volume(w, j, k, nx, ny, nz)
+        rb = _volume(w, k, i, nx, ny, nz)
+        rc = _volume(w, i, j, nx, ny, nz)
         if ra > 0.0 and rb > 0.0 and rc > 0.0:
-            h = (ax * nx + ay * ny + az * nz) / nn
+            h /= nn
             f = 1.0 / (ra + rb + rc)
             return h * h * nn, h * nx, h * ny, h * nz, f * ra, f * rb, f * rc
     best = -1.0
-    x, y, z, s, t, u = ax, ay, az, 1.0, 0.0, 0.0
+    x, y, z, s, t, u = w[3 * i], w[3 * i + 1], w[3 * i + 2], 1.0, 0.0, 0.0
     if not rc > 0.0:
         best, x, y, z, s, t = _segment(w, i, j)
     if not ra > 0.0:
@@ -245,26 +274,29 @@ def _triangle(
 
 
 @kernel
+def _volume(w: PtrF8, i: int, j: int, nx: float, ny: float, nz: float) -> float:
+    """n.(w_i x w_j) = n.(w_i x (w_j - w_i))."""
+    x, y, z = w[3 * i], w[3 * i + 1], w[3 * i + 2]
+    ex, ey, ez = w[3 * j] - x, w[3 * j + 1] - y, w[3 * j + 2] - z
+    return float(nx * (y * ez - z * ey) + ny * (z * ex - x * ez) + nz * (x * ey - y * ex))
+
+
+@kernel
 def _tetrahedron(w: PtrF8, lam: PtrF8) -> tuple[bool, float, float, float]:
     """As `_nearest` for four points: the best of the faces that the origin can see, or inside."""
-    volume = 0.0
+    total = 0.0
     best = -1.0
     x, y, z = 0.0, 0.0, 0.0
     for face in range(4):  # the face opposite to corner `face`
         i, j, k = (face + 1) & 3, (face + 2) & 3, (face + 3) & 3
-        ax, ay, az = w[3 * i], w[3 * i + 1], w[3 * i + 2]
-        ux, uy, uz = w[3 * j] - ax, w[3 * j + 1] - ay, w[3 * j + 2] - az
-        vx, vy, vz = w[3 * k] - ax, w[3 * k + 1] - ay, w[3 * k + 2] - az
-        dx, dy, dz = w[3 * face] - ax, w[3 * face + 1] - ay, w[3 * face + 2] - az
-        nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
-        corner = nx * dx + ny * dy + nz * dz
-        origin = -(nx * ax + ny * ay + nz * az)
-        nn = nx * nx + ny * ny + nz * nz
-        dd = dx * dx + dy * dy + dz * dz
-        if corner * origin > 0.0 and corner * corner > FLAT_SQUARED * nn * dd:
-            if best < 0.0:
-                lam[face] = abs(origin)
-                volume += lam[face]
+        nx, ny, nz, nn, h, near, flat = _normal(w, i, j, k)
+        px, py, pz = w[3 * face], w[3 * face + 1], w[3 * face + 2]
+        corner = nx * px + ny * py + nz * pz - h
+        noise = FLAT_SQUARED * nn * (px * px + py * py + pz * pz + near)
+        if corner * h < 0.0 and corner * corner > noise and flat > 1.0:
+            if best < 0.0:  # the origin is on the side of the corner
+                lam[face] = abs(h)
+                total += lam[face]
             continue
         d, px, py, pz, li, lj, lk = _triangle(w, i, j, k)
         if best < 0.0 or d < best:
@@ -274,5 +306,5 @@ def _tetrahedron(w: PtrF8, lam: PtrF8) -> tuple[bool, float, float, float]:
     if best >= 0.0:
         return False, x, y, z
     for k in range(4):
-        lam[k] /= volume
+        lam[k] /= total
     return True, 0.0, 0.0, 0.0

@@ -17,7 +17,7 @@ it.
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, sqrt
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4
@@ -223,5 +223,11 @@ def _set_plane(points: PtrF8, face: PtrI4, plane: PtrF8, f: int) -> bool:
     plane[4 * f] = nx
     plane[4 * f + 1] = ny
     plane[4 * f + 2] = nz
-    plane[4 * f + 3] = nx * points[a] + ny * points[a + 1] + nz * points[a + 2]
+    near = inf  # the corner nearest to the origin gives the offset with the fewest digits lost
+    for k in range(3):
+        p = 3 * face[7 * f + k]
+        x, y, z = points[p], points[p + 1], points[p + 2]
+        if x * x + y * y + z * z < near:
+            near = x * x + y * y + z * z
+            plane[4 * f + 3] = nx * x + ny * y + nz * z
     return True
