@@ -253,7 +253,7 @@ BAD_SHAPES: dict[str, tuple[Callable[[], Any], str]] = {
     "box of NaN": (lambda: Box((1, NAN, 1)), "must be finite"),
     "box without height": (lambda: Box((1, 1, 0)), "must be positive"),
     "box of negative width": (lambda: Box((1, -1, 1)), "must be positive"),
-    "box too thin": (lambda: Box((1, 1, 1e-9)), "one plane"),
+    "box too thin": (lambda: Box((1, 1, 1e-9)), "Box: sizes 1e-09 m and 1 m differ"),
     "box too large": (lambda: Box((1e20, 1, 1)), "out of range"),
     "sphere of zero": (lambda: Sphere(0), "Sphere radius: must be positive"),
     "sphere infinite": (lambda: Sphere(INF), "must be finite"),

@@ -84,6 +84,17 @@ class Polyhedron(NamedTuple):
         normals = self.planes[:, :3] @ rotation.T
         return _with_planes(vertices, normals, self.loop_start, self.loops)
 
+    def stretched(self, scale: Array, what: str) -> Polyhedron:
+        """The polyhedron with x, y, z multiplied by `scale`, shape (3,), all positive."""
+        if scale.min() < FLAT * scale.max():
+            raise SceneError(
+                f"{what}: sizes {scale.min():.3g} m and {scale.max():.3g} m differ too much; "
+                f"keep them within a factor of {1.0 / FLAT:g}"
+            )
+        normals = self.planes[:, :3] / scale
+        normals /= np.linalg.norm(normals, axis=1)[:, None]
+        return _with_planes(self.vertices * scale, normals, self.loop_start, self.loops)
+
 
 def convex_polyhedron(points: ArrayLike, what: str = "convex hull") -> Polyhedron:
     """Convex hull of a point cloud as a polyhedron with merged faces.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from math import pi
 from typing import TYPE_CHECKING, Any
 
@@ -93,12 +93,11 @@ class Box(Shape):
         for edge in edges:
             positive(float(edge), "Box size")
         self._set(size=edges)
-        self._parts  # noqa: B018 - a box too thin to be a solid is refused here, not in the middle of a run
+        self._parts  # noqa: B018 - a box too thin for a solid is refused here, not later in a run
 
     @cached_property
     def _parts(self) -> tuple[Polyhedron, ...]:
-        signs = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-        return (convex_polyhedron(0.5 * signs * self.size, "Box"),)
+        return (_unit_box().stretched(self.size, "Box"),)
 
     @cached_property
     def _moments(self) -> Moments:
@@ -126,8 +125,7 @@ class Sphere(Shape):
 
     @cached_property
     def _parts(self) -> tuple[Polyhedron, ...]:
-        directions = _geodesic_directions(self.subdivisions)
-        return (convex_polyhedron(self.radius * directions, "Sphere"),)
+        return (_unit_ball(self.subdivisions).stretched(np.full(3, self.radius), "Sphere"),)
 
     @cached_property
     def _moments(self) -> Moments:
@@ -158,9 +156,8 @@ class Cylinder(Shape):
 
     @cached_property
     def _parts(self) -> tuple[Polyhedron, ...]:
-        ring = _ring(self.facets, self.radius)
-        half = np.array([0.0, 0.0, 0.5 * self.length])
-        return (convex_polyhedron(np.concatenate((ring - half, ring + half)), "Cylinder"),)
+        scale = np.array([self.radius, self.radius, self.length])
+        return (_unit_prism(self.facets).stretched(scale, "Cylinder"),)
 
     @cached_property
     def _moments(self) -> Moments:
@@ -194,9 +191,8 @@ class Cone(Shape):
 
     @cached_property
     def _parts(self) -> tuple[Polyhedron, ...]:
-        base = _ring(self.facets, self.radius) - (0.0, 0.0, 0.25 * self.height)
-        apex = np.array([[0.0, 0.0, 0.75 * self.height]])
-        return (convex_polyhedron(np.concatenate((base, apex)), "Cone"),)
+        scale = np.array([self.radius, self.radius, self.height])
+        return (_unit_pyramid(self.facets).stretched(scale, "Cone"),)
 
     @cached_property
     def _moments(self) -> Moments:
@@ -406,8 +402,30 @@ def _ring(count: int, radius: float) -> Array:
     return np.column_stack((radius * np.cos(angle), radius * np.sin(angle), np.zeros(count)))
 
 
-def _geodesic_directions(pieces: int) -> Array:
-    """Unit vectors of an icosahedron with each edge split into `pieces` and blown up to a ball."""
+# Hulls take a millisecond: scenes of many boxes share one cube and stretch it.
+
+
+@cache
+def _unit_box() -> Polyhedron:
+    signs = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    return convex_polyhedron(0.5 * signs)
+
+
+@cache
+def _unit_prism(facets: int) -> Polyhedron:
+    ring, half = _ring(facets, 1.0), np.array([0.0, 0.0, 0.5])
+    return convex_polyhedron(np.concatenate((ring - half, ring + half)))
+
+
+@cache
+def _unit_pyramid(facets: int) -> Polyhedron:
+    base, apex = _ring(facets, 1.0) - np.array([0.0, 0.0, 0.25]), np.array([[0.0, 0.0, 0.75]])
+    return convex_polyhedron(np.concatenate((base, apex)))
+
+
+@cache
+def _unit_ball(pieces: int) -> Polyhedron:
+    """An icosahedron with each edge split into `pieces` and all vertices moved out to the ball."""
     golden = 0.5 * (1.0 + 5.0**0.5)
     corners = np.array(
         [np.roll((0.0, a, b * golden), k) for k in range(3) for a in (-1, 1) for b in (-1, 1)]
@@ -417,5 +435,4 @@ def _geodesic_directions(pieces: int) -> Array:
         [(i, j, pieces - i - j) for i in range(pieces + 1) for j in range(pieces + 1 - i)]
     )
     points = np.concatenate([weights @ solid.vertices[t] for t in solid.triangles()])
-    directions: Array = points / np.linalg.norm(points, axis=1)[:, None]
-    return directions
+    return convex_polyhedron(points / np.linalg.norm(points, axis=1)[:, None])
