@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 INK = "#2b2f36"
 FAINT = "#8a9099"
@@ -46,15 +51,25 @@ SETTINGS: dict[str, Any] = {
 }
 
 
+def house_style(draw: Callable[P, R]) -> Callable[P, R]:
+    """The same function, drawing in the house style."""
+
+    @functools.wraps(draw)
+    def styled(*args: P.args, **kwargs: P.kwargs) -> R:
+        with _look():
+            return draw(*args, **kwargs)
+
+    return styled
+
+
 def canvas(
     caption: str, columns: int = 1, rows: int = 1, size: tuple[float, float] = (7.2, 3.2)
 ) -> tuple[Figure, list[Axes]]:
     """An empty figure in the house style, its caption as label, and its axes in reading order."""
     from matplotlib.figure import Figure
 
-    with _look():
-        figure = Figure(figsize=size, layout="constrained")
-        axes = figure.subplots(rows, columns, squeeze=False)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
     figure.set_label(caption)
     return figure, list(axes.flat)
 

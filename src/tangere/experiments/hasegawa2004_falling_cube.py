@@ -21,7 +21,7 @@ import numpy as np
 import tangere as tg
 from tangere.experiments import peers, pictures
 from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
-from tangere.experiments.figures import COLOURS, canvas
+from tangere.experiments.figures import COLOURS, canvas, house_style
 from tangere.maths.vec import Array
 
 if TYPE_CHECKING:
@@ -156,6 +156,7 @@ def beside(result: Result) -> list[Reading]:
     ]
 
 
+@house_style
 def plot(result: Result) -> list[Figure]:
     """Fig. 12: angular momentum over time, and the values of 2003 and 2004 side by side."""
     figure, (left, right) = canvas(
@@ -213,7 +214,7 @@ def strip(result: Result) -> Figure:
             )
         )
     camera = pictures.Camera(
-        azimuth=-68.0, elevation=12.0, centre=(0.0, 0.0, 1.45), width=4.2, height=3.9
+        azimuth=-68.0, elevation=12.0, centre=(0.0, 0.0, 1.55), width=4.2, height=4.2
     )
     return pictures.strip(frames, camera, "The falling cube, step 10 ms.")
 

@@ -28,13 +28,13 @@ import numpy as np
 import tangere as tg
 from tangere.experiments import peers, pictures
 from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
-from tangere.experiments.figures import COLOURS, FAINT, canvas
+from tangere.experiments.figures import COLOURS, FAINT, canvas, house_style
 from tangere.maths.vec import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SETTLE = 1.0  # [s] after which the block on the slope must not move any more
+SETTLE = 6.0  # [s] in which the landing rings out, slowest at the longest step
 CREEP_LIMIT = 1e-9  # [m/s] 32 mm in a year
 
 
@@ -220,8 +220,9 @@ def check(result: Result) -> list[Claim]:
         Claim("damper-fades", f"pulled at {p.fast_pull_speed:g} m/s the damper makes every swing "
               "smaller than the one before", "decreases little by little", 100 * shrink,
               "% of the last", shrink < 0.99),
-        Claim("no-fading", f"pulled at {p.fast_pull_speed:g} m/s without damper stick-slip lasts",
-              "every cycle alike", 100 * kept, "% of the first", near(kept, 1.0, 0.03)),
+        Claim("no-fading", f"pulled at {p.fast_pull_speed:g} m/s without damper stick-slip lasts: "
+              "last swing within 5 % of the first",
+              "every cycle alike", 100 * kept, "% of the first", near(kept, 1.0, 0.05)),
         Claim("equal", "with μ₀ = μ there is no repeated stick-slip: share of time sticking < 5 %",
               "t_stick = 0", 100 * share, "%", share < 0.05),
     ]  # fmt: skip
@@ -255,6 +256,7 @@ def beside(result: Result) -> list[Reading]:
     return rows
 
 
+@house_style
 def plot(result: Result) -> list[Figure]:
     """Fig. 14: tension over time, by method, and fading with a damper."""
     p = result.params
@@ -324,7 +326,7 @@ def strip(result: Result) -> Figure:
         azimuth=-80.0, elevation=14.0, centre=(0.17, 0.0, 0.05), width=0.52, height=0.3
     )
     angle = p.slope_angle
-    x, _, z = p.slope_block[0] * 2.2, 0.0, p.slope_block[0] * 2.2 * math.tan(angle)
+    x, _, z = p.slope_block[0] * 2.8, 0.0, p.slope_block[0] * 2.8 * math.tan(angle)
     y = 0.16
     wedge = tg.Convex([(0, -y, 0), (0, y, 0), (x, -y, 0), (x, y, 0), (0, -y, z), (0, y, z)])
     block = tg.Box(p.slope_block)
@@ -338,7 +340,7 @@ def strip(result: Result) -> Figure:
             ),
             f"slope {math.degrees(angle):.1f}°, {p.slope_seconds:g} s: still",
             camera=pictures.Camera(
-                azimuth=-70.0, elevation=14.0, centre=(0.5 * x, 0.0, 0.1), width=0.7, height=0.404
+                azimuth=-70.0, elevation=14.0, centre=(0.5 * x, 0.0, 0.1), width=0.78, height=0.45
             ),
         )
     )
@@ -467,7 +469,7 @@ def _peer_creep(p: Params, engine: str) -> float:
     box = peers.Box(p.slope_block, p.mass, (0.0, 0.0, 0.5 * p.slope_block[2]))
     every = round(SETTLE / dt)
     gravity = (p.gravity * math.sin(angle), 0.0, -p.gravity * math.cos(angle))
-    seconds = min(p.slope_seconds, 10.0)
+    seconds = min(p.slope_seconds, 18.0)
     motion = peers.run(
         engine,
         peers.Boxes((box,), gravity, p.slope_friction, dt, round(seconds / dt), every=every),
@@ -496,7 +498,11 @@ EXPERIMENT = Experiment(
     summary="a weight pulled by a spring sticks and slips as exact theory says; a slope holds",
     params=Params(),
     quick=Params(
-        seconds=6.5, fast_seconds=4.0, slope_seconds=4.0, slope_steps=(1e-3, 5e-3), with_peers=False
+        seconds=6.5,
+        fast_seconds=4.0,
+        slope_seconds=12.0,
+        slope_steps=(1e-3, 5e-3),
+        with_peers=False,
     ),
     run=run,
     check=check,

@@ -13,6 +13,7 @@ import ctypes
 import functools
 import importlib
 import importlib.util
+import io
 import json
 import math
 import os
@@ -165,20 +166,23 @@ def _motion(engine: str, scene: Boxes, rows: Array, step_time: float) -> Motion:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Standard output closed at the level of the process: Bullet greets with printf."""
+    """Standard output and error closed at every level: Bullet greets, solvers complain."""
     sys.stdout.flush()
-    saved = os.dup(1)
+    sys.stderr.flush()
+    saved = {stream: os.dup(stream) for stream in (1, 2)}
     sink = os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(sink, 1)
-        yield
+        for stream in saved:
+            os.dup2(sink, stream)
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
     finally:
-        # what Python and C have buffered must leave before the real stdout returns
-        sys.stdout.flush()
+        # what C has buffered must leave before the real streams return
         with contextlib.suppress(AttributeError, OSError):
             ctypes.CDLL(None).fflush(None)
-        os.dup2(saved, 1)
-        os.close(saved)
+        for stream, kept in saved.items():
+            os.dup2(kept, stream)
+            os.close(kept)
         os.close(sink)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUN = np.array([-0.35, -0.55, 1.0]) / math.sqrt(0.35**2 + 0.55**2 + 1.0)
-AMBIENT = 0.62  # share of the light that reaches a face turned away from the sun
+AMBIENT = 0.68  # share of the light that reaches a face turned away from the sun
 SMOOTH = math.cos(math.radians(35.0))  # faces closer than this in direction share no drawn edge
 PALETTE = ("#5b8db8", "#e0a458", "#7fb285", "#c9727a", "#8f7fb5", "#6aa6a6", "#b8a15b")
 FLOOR_COLOUR = "#f1f0ec"
@@ -133,9 +133,13 @@ def draw(axes: Axes, frame: Frame, camera: Camera) -> None:
     axes.set_ylim(-half_h, half_h)
     axes.set_aspect("equal")
     axes.axis("off")
+    # a round horizon behind, and floor without end in front
     reach = 1.6 * max(half_w, half_h)
-    ring = np.linspace(0.0, 2.0 * math.pi, 48, endpoint=False)
-    disc = np.column_stack((reach * np.cos(ring), reach * np.sin(ring), np.zeros(48)))
+    ring = np.linspace(-0.5 * math.pi, 0.5 * math.pi, 25)
+    ahead = np.array([-towards[0], -towards[1], 0.0]) / math.hypot(towards[0], towards[1])
+    disc = reach * (np.outer(np.cos(ring), ahead) - np.outer(np.sin(ring), right))
+    near = np.array([disc[-1] - 20.0 * reach * ahead, disc[0] - 20.0 * reach * ahead])
+    disc = np.vstack((disc, near))
     disc[:, :2] += centre[:2]
     axes.add_collection(
         PolyCollection([project(disc)], facecolors=FLOOR_COLOUR, edgecolors="none", zorder=0)

@@ -24,7 +24,7 @@ import numpy as np
 import tangere as tg
 from tangere.experiments import peers, pictures
 from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
-from tangere.experiments.figures import COLOURS, INK, canvas
+from tangere.experiments.figures import COLOURS, INK, canvas, house_style
 from tangere.maths.vec import Array
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 SQUARE = (math.sqrt(2.0) + math.asinh(1.0)) / 6.0  # mean distance from the centre over the side
 SPIN_WINDOW = (0.9, 0.2)  # shares of the first spin between which the torque is measured
-STOPPED = 1e-3  # share of the first speed that counts as stopped
 
 
 @dataclass(frozen=True)
@@ -48,10 +47,10 @@ class Params:
     friction: float = 0.3
     spin: float = 10.0
     speed: float = 1.0
-    both_speed: float = 0.6
-    both_spin: float = 8.0
+    both_speed: float = 2.0
+    both_spin: float = 12.0
     dt: float = 1e-3
-    quadrature: int = 96
+    quadrature: int = 64
     with_peers: bool = True
 
     @property
@@ -79,9 +78,17 @@ class Slide:
         return -inertia * float(np.polyfit(self.time[inside], self.spin[inside], 1)[0])
 
     def stop_time(self, values: Array) -> float:
-        """Instant from which |values| stays below `STOPPED` of its first value [s]."""
-        moving = np.flatnonzero(np.abs(values) >= STOPPED * abs(float(values[0])))
-        return float(self.time[min(int(moving[-1]) + 1, len(self.time) - 1)])
+        """Instant at which values first fall to zero, between samples; infinite if never [s].
+
+        The friction spring then gives back what it holds: a swing of about μ g/√(k_t/m) follows.
+        """
+        share = values / float(values[0])
+        stopped = np.flatnonzero(share <= 0.0)
+        if not len(stopped):
+            return math.inf
+        i = int(stopped[0])
+        step = float(self.time[i] - self.time[i - 1])
+        return float(self.time[i]) + step * float(share[i]) / float(share[i - 1] - share[i])
 
 
 @dataclass(frozen=True)
@@ -170,7 +177,7 @@ def check(result: Result) -> list[Claim]:
     near("slide-way", "pure slide: way to stop",
          float(slide.way[-1, 0]), 0.5 * p.speed**2 / braking, "m")  # fmt: skip
     velocity, spin = deviation(both, result.reference)
-    ends = abs(both.stop_time(both.spin) - both.stop_time(_norm(both.velocity)))
+    ends = abs(both.stop_time(both.spin) - both.stop_time(both.velocity[:, 0]))
     claims += [
         Claim("both-velocity", "slide and spin: velocity within 1 % of its first value throughout",
               "quadrature", 100 * velocity, "%", velocity < 0.01),
@@ -209,6 +216,7 @@ def beside(result: Result) -> list[Reading]:
     return rows
 
 
+@house_style
 def plot(result: Result) -> list[Figure]:
     """Spin over time by method, and the combined motion on its reference."""
     p = result.params
@@ -242,6 +250,7 @@ def plot(result: Result) -> list[Figure]:
     part = both.time <= end
     other = right.twinx()
     other.grid(visible=False)
+    other.spines["right"].set_visible(True)
     right.plot(both.time[part], _norm(both.velocity)[part], color=COLOURS["volume"], lw=2.4)
     right.plot(reference.time, _norm(reference.velocity), "--", color=INK, lw=1.0)
     other.plot(both.time[part], both.spin[part], color=COLOURS["point"], lw=2.4)
@@ -250,7 +259,7 @@ def plot(result: Result) -> list[Figure]:
     right.set_ylabel("speed [m/s]", color=COLOURS["volume"])
     other.set_ylabel("spin [rad/s]", color=COLOURS["point"])
     right.set_ylim(bottom=0.0)
-    other.set_ylim(bottom=0.0)
+    other.set_ylim(0.0, 1.6 * p.both_spin)
     return [figure]
 
 
@@ -269,7 +278,7 @@ def strip(result: Result) -> Figure:
         arrows: tuple[tuple[Array, Array, str], ...] = ()
         if t < end:
             top = at + np.array([0.0, 0.0, 0.5 * p.thickness])
-            ahead = 0.3 * np.array([both.velocity[i, 0], both.velocity[i, 1], 0.0])
+            ahead = 0.12 * np.array([both.velocity[i, 0], both.velocity[i, 1], 0.0])
             arrows = ((top, top + ahead, "#a33b3b"),)
         frames.append(
             pictures.Frame(
@@ -279,7 +288,7 @@ def strip(result: Result) -> Figure:
             )
         )
     camera = pictures.Camera(
-        azimuth=-75.0, elevation=35.0, centre=(0.1, 0.0, 0.0), width=0.58, height=0.34
+        azimuth=-75.0, elevation=35.0, centre=(0.35, -0.02, 0.0), width=1.1, height=0.5
     )
     return pictures.strip(frames, camera, "A square block slides and spins; arrows show its speed.")
 
