@@ -1,0 +1,77 @@
+"""Quaternions against SciPy's rotations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+from strategies import quaternions, vectors
+
+from tangere._jit import kernel
+from tangere._ptr import ptr
+from tangere.maths.quat import Quat, matrix_into, product, turn, turn_back, unit
+
+pytestmark = pytest.mark.nojit
+
+Array = NDArray[np.float64]
+EXACT = 1e-14
+
+
+@kernel
+def _matrix(q: Quat, r: Array) -> None:
+    """matrix_into on an array."""
+    matrix_into(q, ptr(r))
+
+
+@kernel
+def _turn(r: Array, v: Array, back: bool, out: Array) -> None:
+    """R v or Rᵀ v on arrays."""
+    x = (v[0], v[1], v[2])
+    if back:
+        out[0], out[1], out[2] = turn_back(ptr(r), x)
+    else:
+        out[0], out[1], out[2] = turn(ptr(r), x)
+
+
+def t(q: Array) -> Quat:
+    return (float(q[0]), float(q[1]), float(q[2]), float(q[3]))
+
+
+def matrix(q: Array) -> Array:
+    r = np.full((3, 3), np.nan)
+    _matrix(t(q), r)
+    return r
+
+
+def scipy(q: Array) -> Array:
+    return np.asarray(Rotation.from_quat(q, scalar_first=True).as_matrix())
+
+
+@given(quaternions(), quaternions())
+def test_product_turns_by_the_second_first(a: Array, b: Array) -> None:
+    assert matrix(np.array(product(t(a), t(b)))) == pytest.approx(scipy(a) @ scipy(b), abs=EXACT)
+
+
+@given(quaternions())
+def test_matrix(q: Array) -> None:
+    r = matrix(q)
+    assert r == pytest.approx(scipy(q), abs=EXACT)
+    assert r @ r.T == pytest.approx(np.eye(3), abs=EXACT)
+    assert matrix(-q) == pytest.approx(r, abs=0)
+
+
+@given(quaternions(), vectors())
+def test_turn_and_back(q: Array, v: Array) -> None:
+    r, there, back = matrix(q), np.full(3, np.nan), np.full(3, np.nan)
+    _turn(r, v, False, there)
+    assert there == pytest.approx(scipy(q) @ v, abs=1e-13)
+    _turn(r, there, True, back)
+    assert back == pytest.approx(v, abs=1e-13)
+
+
+@pytest.mark.parametrize("size", [1e-150, 0.1, 1.0, 1e150])
+def test_unit(size: float) -> None:
+    q = unit((size, -size, 2.0 * size, 0.0))
+    assert q == pytest.approx(np.array([1.0, -1.0, 2.0, 0.0]) / np.sqrt(6.0), rel=1e-15)
