@@ -38,6 +38,8 @@ GAP = 0.1
 CLOSE = 1e-3
 # Depth after the last step may exceed the polytope's by this part of the extent; else enumerate.
 AGREE = 1e-10
+# A normal is taken as better when the overlap along it is no larger, up to this part of the extent.
+NOISE = 1e-14
 # The step is repeated while the normal still turns by more than rounding, and so often at most.
 TURNED = 1e-14
 ROUNDS = 4
@@ -163,8 +165,9 @@ def _settle(va: Array, vb: Array, out: Array) -> tuple[bool, float]:
         d = _across(a, na, b, nb, (nx, ny, nz), depth, size, ptr(out))
         return abs(d + depth) <= AGREE * size, d
     n = scale(1.0 / d, (bx - ax, by - ay, bz - az))
+    n = scale(1.0 / norm(n), n)
     if d < CLOSE * size:
-        _across(a, na, b, nb, scale(1.0 / norm(n), n), -d, size, ptr(out))
+        _across(a, na, b, nb, n, -d, size, ptr(out))
         return True, d
     out[0], out[1], out[2] = ax, ay, az
     out[3], out[4], out[5] = bx, by, bz
@@ -215,7 +218,7 @@ def _across(
         fresh = sub((bx, by, bz), (ax, ay, az))
         fresh = scale(1.0 / norm(fresh), fresh)
         h = overlap(a, na, b, nb, fresh)
-        if h > depth + AGREE * size:
+        if h > depth + NOISE * size:
             break
         turned = norm(sub(fresh, n))
         n, depth = fresh, h
