@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +86,39 @@ def test_broken_files_are_named_in_one_line(tmp_path: Path, name: str) -> None:
     assert str(caught.value).startswith(str(path))
     assert text in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_odd_files_load_without_a_word(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    text = trimesh.creation.box().export(file_type="stl_ascii")
+    (tmp_path / "box.stl").write_text(text.replace("facet normal 0", "facet normal x", 1))
+    assert load(tmp_path / "box.stl").moments().volume == pytest.approx(1.0)
+    assert not caplog.records
+
+
+def test_mutated_mesh_files_give_a_solid_or_one_line(tmp_path: Path) -> None:
+    box, rng = trimesh.creation.box(), random.Random(11)
+    sources = {ending: tmp_path / f"box.{ending}" for ending in ("obj", "stl", "ply", "off", "glb")}
+    for path in sources.values():
+        box.export(path)
+    refused = 0
+    for i in range(1000):
+        ending = rng.choice(sorted(sources))
+        data = bytearray(sources[ending].read_bytes())
+        for _ in range(rng.choice((1, 1, 2, 5))):
+            at = rng.randrange(len(data))
+            new = rng.choice((b"9" * 8, b"nan", b"\0", b" ", b"\n", b"1e300", b"-1", b"", b"\xff"))
+            data[at : at + rng.choice((0, 1, 1, 20))] = new
+        path = tmp_path / f"{i}.{ending}"
+        path.write_bytes(data)
+        try:
+            assert load(path).moments().volume > 0.0
+        except SceneError as error:
+            refused += 1
+            message = str(error)
+            assert message.startswith(str(path)), data
+            assert message.isprintable(), data
+        path.unlink()
+    assert 100 < refused < 1000
 
 
 def test_missing_file_folder_and_strange_paths(tmp_path: Path) -> None:

@@ -79,7 +79,8 @@ def _read(file: Path, where: str) -> tuple[Array, NDArray[np.integer[Any]] | Non
     import trimesh
 
     log = logging.getLogger("trimesh")
-    was_disabled, log.disabled = log.disabled, True  # its remarks would stand beside our one line
+    level = log.level
+    log.setLevel(logging.CRITICAL + 1)  # its remarks would stand beside our one line
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -94,7 +95,7 @@ def _read(file: Path, where: str) -> tuple[Array, NDArray[np.integer[Any]] | Non
         reason = show(str(error) or type(error).__name__)
         raise SceneError(f"{where}: not a readable {file.suffix} file ({reason})") from None
     finally:
-        log.disabled = was_disabled
+        log.setLevel(level)
     if len(faces) == 0 or faces.ndim != 2:
         raise SceneError(f"{where}: holds no triangles; export it as a triangle mesh")
     return vertices, faces
