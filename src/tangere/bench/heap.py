@@ -22,7 +22,7 @@ from tangere.bench.turns import durations
 
 COUNTS = (100, 1_000, 10_000)
 BLOCK = (0.1, 0.1, 0.05)  # [m]
-SPACING = 0.14  # [m] between centres at the start: no two blocks overlap, however they are turned
+SPACING = 0.151  # [m] between centres: above a block's diagonal, so no two overlap at the start
 DT = 1e-3  # [s]
 FALL = 0.4  # [s] before timing: the lower half lies, the upper half still arrives
 STEPS_PER_CALL = 5

@@ -1,0 +1,176 @@
+"""Benchmarks: the arithmetic is right, every one runs on a small case, the answers agree.
+
+Nothing here asserts a time.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tangere import bench
+from tangere.bench import block_tower, heap, pairs, report, startup, turns
+from tangere.errors import SceneError
+from tangere.experiments import peers
+from tangere.model import new_soup
+
+
+@pytest.mark.nojit
+def test_spread_is_per_step_in_microseconds() -> None:
+    found = report.spread([1e-3, 2e-3, 3e-3], per=10)
+    assert found["p50 [µs]"] == pytest.approx(200.0)
+    assert found["worst [µs]"] == pytest.approx(300.0)
+    assert list(found) == ["p50 [µs]", "p99 [µs]", "p99.9 [µs]", "worst [µs]"]
+
+
+@pytest.mark.nojit
+def test_line_fit_finds_the_line_and_its_misfit() -> None:
+    assert report.line_fit([1, 2, 5], [5.0, 7.0, 13.0]) == pytest.approx((3.0, 2.0, 1.0))
+    # residuals (1, -2, 1)/6 against deviations (-1/3, -1/3, 2/3) for y = 0, 0, 1
+    assert report.line_fit([0, 1, 2], [0.0, 0.0, 1.0])[2] == pytest.approx(0.75)
+
+
+@pytest.mark.nojit
+def test_turns_rotate_and_leave_the_first_calls_out() -> None:
+    order: list[str] = []
+
+    def contestant(name: str) -> turns.Contestant:
+        def measure(n: int) -> list[float]:
+            order.append(name)
+            return [float(i) for i in range(n)]
+
+        return turns.Contestant(name, measure)
+
+    taken = turns.take_turns([contestant(name) for name in "abc"], rounds=3, calls=2)
+    assert "".join(order) == "abcbcacab"
+    assert taken["b"] == [[turns.LEAD_IN, turns.LEAD_IN + 1.0]] * 3
+
+
+@pytest.mark.nojit
+def test_ratio_is_formed_within_rounds() -> None:
+    # the machine slows down fourfold from round to round; ours always takes half the time
+    theirs = [[2.0, 2.0], [8.0, 8.0], [32.0, 32.0]]
+    ours = [[1.0, 1.0], [4.0, 4.0], [16.0, 16.0]]
+    assert turns.median_ratio(ours, theirs) == 0.5
+
+
+@pytest.mark.nojit
+def test_durations_times_every_call() -> None:
+    calls: list[int] = []
+    found = turns.durations(lambda: calls.append(1), 5)
+    assert len(found) == len(calls) == 5
+    assert min(found) >= 0.0
+
+
+@pytest.mark.nojit
+def test_unknown_benchmark_is_one_line_with_a_remedy() -> None:
+    with pytest.raises(SceneError, match="'block-towr': did you mean 'block-tower'"):
+        bench.run(["block-towr"])
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize(("n", "columns", "height"), [(3, 1, 3), (13, 1, 13), (50, 5, 10)])
+def test_towers_stand_in_columns(n: int, columns: int, height: int) -> None:
+    places = np.array([box.position for box in block_tower.tower(n, 1e-3).boxes])
+    assert len(places) == n
+    assert len(np.unique(np.round(places[:, 0]))) == columns
+    assert places[:, 2].max() == pytest.approx(height - 0.5, abs=0.01)
+
+
+@pytest.mark.nojit
+def test_tower_of_ours_alone_is_timed_and_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "installed", lambda: ())
+    monkeypatch.setattr(block_tower, "CALLS", 1)
+    monkeypatch.setattr(block_tower, "SETTLE", 2e-3)
+    monkeypatch.setattr(block_tower, "STEPS_PER_CALL", 1)
+    result = block_tower.measure(rounds=1, counts=(1, 2, 3))
+    assert [len(table.rows) for table in result.tables] == [3, 3, 2]
+    assert {row["engine"] for row in result.tables[0].rows} == {"tangere"}
+    assert {note.split()[0] for note in result.notes} == set(block_tower.PEERS)
+
+
+def test_every_installed_engine_takes_part_and_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block_tower, "CALLS", 2)
+    result = block_tower.measure(rounds=1, counts=(2, 3))
+    engines = {str(row["engine"]).split()[0] for row in result.tables[0].rows}
+    assert engines == {"tangere"} | (set(peers.installed()) & set(block_tower.PEERS))
+    assert [note for note in result.notes if "stand" in note] == []
+
+
+@pytest.fixture
+def few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairs, "PAIRS", 2)
+    monkeypatch.setattr(pairs, "CALLS", 1)
+    monkeypatch.setattr(pairs, "SIZES", (8, 12))
+
+
+@pytest.mark.nojit
+@pytest.mark.usefixtures("few_pairs")
+@pytest.mark.parametrize("vertices", [8, 12])
+def test_pools_are_what_they_say(vertices: int) -> None:
+    simplices = np.zeros((pairs.PAIRS, 9), np.int32)
+    assert pairs.gjk_all(pairs.pool(vertices, overlap=True), simplices, True) == 0.0
+    apart = pairs.pool(vertices, overlap=False)
+    cold = pairs.gjk_all(apart, simplices, True)
+    assert cold > 0.0
+    assert pairs.gjk_all(apart, simplices, False) == pytest.approx(cold, rel=1e-12)
+
+
+@pytest.mark.nojit
+@pytest.mark.usefixtures("few_pairs")
+@pytest.mark.parametrize("vertices", [8, 12])
+def test_both_ways_to_a_volume_give_the_same_number_of_faces(vertices: int) -> None:
+    pool = pairs.pool(vertices, overlap=True)
+    soup, centres = new_soup(pairs.SOUP), np.zeros((pairs.PAIRS, 3))
+    faces = pairs.clip_all(pool, soup, centres)
+    assert faces >= 4 * pairs.PAIRS
+    assert pairs.dual_all(pool, soup, centres) == faces
+
+
+@pytest.mark.nojit
+@pytest.mark.usefixtures("few_pairs")
+def test_json_holds_the_rows_of_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    results = bench.run(["gjk", "volume"], as_json=True, rounds=1)
+    told = json.loads(capsys.readouterr().out)
+    assert [entry["name"] for entry in told] == ["gjk", "volume"]
+    assert [len(result.tables[0].rows) for result in results] == [8, 4]
+    assert told[0]["tables"][0]["rows"] == results[0].tables[0].rows
+    assert set(told[0]["machine"]) >= {"processor", "cores", "python", "numba"}
+
+
+@pytest.mark.nojit
+@pytest.mark.usefixtures("few_pairs")
+def test_tables_show_every_row_and_its_units(capsys: pytest.CaptureFixture[str]) -> None:
+    bench.run(["volume"], rounds=1)
+    told = capsys.readouterr().out
+    assert told.count("clip") == told.count("dual") == 2
+    assert "[µs]" in told
+
+
+@pytest.mark.nojit
+def test_heap_starts_without_overlap_and_reports_itself(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = np.array([body.position for body in heap.scene(30).bodies])
+    gaps = np.linalg.norm(places[:, None] - places[None], axis=2) + 1e3 * np.eye(30)
+    assert gaps.min() > np.linalg.norm(heap.BLOCK)
+    monkeypatch.setattr(heap, "FALL", 2e-3)
+    heap.report(3, 2)
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["seconds"]) == 2
+    assert heap.resident() > 0
+
+
+def test_heap_grows_in_fresh_processes() -> None:
+    result = heap.measure(rounds=1, counts=(5, 10, 20))
+    assert [row["blocks"] for row in result.tables[0].rows] == [5, 10, 20]
+    assert len(result.notes) == 2
+
+
+def test_startup_runs_each_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(startup, "FIRST_STEP", "pass")  # a cold start takes half a minute
+    monkeypatch.setattr(startup, "EVERY_KERNEL", "pass")
+    result = startup.measure(rounds=1)
+    assert len(result.tables[0].rows) == 6
