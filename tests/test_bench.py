@@ -5,7 +5,9 @@ Nothing here asserts a time.
 
 from __future__ import annotations
 
+import importlib.util
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,8 @@ from tangere.bench import block_tower, heap, pairs, report, startup, turns
 from tangere.errors import SceneError
 from tangere.experiments import peers
 from tangere.model import new_soup
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.mark.nojit
@@ -174,3 +178,28 @@ def test_startup_runs_each_case(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(startup, "EVERY_KERNEL", "pass")
     result = startup.measure(rounds=1)
     assert len(result.tables[0].rows) == 6
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize(("factor", "status"), [(1.05, 0), (1.2, 1)])
+def test_comparison_of_stored_runs_tells_a_loss(
+    factor: float, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def store(name: str, ours: float) -> Path:
+        rows = [
+            {"blocks": 3, "engine": "tangere", "p50 [µs]": ours},
+            {"blocks": 3, "engine": "MuJoCo", "p50 [µs]": 10.0 * ours**3},
+        ]
+        path = tmp_path / name
+        table = {"title": "time per step of 1 ms, calls", "rows": rows}
+        path.write_text(json.dumps([{"name": "block-tower", "tables": [table]}]))
+        return path
+
+    old, new = store("old.json", 3.0), store("new.json", 3.0 * factor)
+    spec = importlib.util.spec_from_file_location("compare", ROOT / "benchmarks" / "compare.py")
+    assert spec is not None
+    assert spec.loader is not None
+    compare = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(compare)
+    assert compare.main(old, new) == status
+    assert "block-tower · time per step of 1 ms · 3 · tangere" in capsys.readouterr().out
