@@ -27,7 +27,7 @@ def medians(path: Path) -> dict[str, float]:
 
 def key(name: str, title: str, row: dict[str, Any]) -> str:
     words = [str(value) for value in row.values() if isinstance(value, int | str)]
-    return " · ".join([name, title.split(",")[0], *words])
+    return " · ".join([name, title.split(",", maxsplit=1)[0], *words])
 
 
 def main(old: Path, new: Path) -> int:
