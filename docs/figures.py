@@ -41,7 +41,9 @@ def contact_volume() -> Figure:
     a = np.array([(-3.2, -1.5), (3.2, -1.5), (3.2, 0.35), (-3.2, 0.35)])
     tilt = math.radians(9.0)
     turn = np.array([[math.cos(tilt), -math.sin(tilt)], [math.sin(tilt), math.cos(tilt)]])
-    b = np.array([(-1.9, 0.0), (1.9, 0.0), (1.9, 1.8), (-1.9, 1.8)]) @ turn.T + (0.25, 0.0)
+    b = np.array([(-1.9, 0.0), (1.9, 0.0), (1.9, 1.8), (-1.9, 1.8)]) @ turn.T + np.array(
+        [0.25, 0.0]
+    )
     low, high = b[0], b[1]
     # where b's lower edge leaves a, and where b's left edge does
     right = low + (high - low) * (0.35 - low[1]) / (high[1] - low[1])
@@ -110,9 +112,9 @@ def traction() -> Figure:
             star[0] + radius * np.cos(t), star[1] + radius * np.sin(t), color=FAINT, lw=0.5, ls=":"
         )
     left.plot(*star, "o", color=RED, ms=6)
-    left.annotate("p* = n × R/Θ", star, star + (0.12, -0.08), color=RED)
+    _label(left, "p* = n × R/Θ", star, (0.12, -0.08), RED)
     left.plot([0], [0], "+", color=RED, ms=8)
-    left.annotate("c", (0, 0), (0.05, -0.2), color=RED)
+    _label(left, "c", np.zeros(2), (0.05, -0.2), RED)
 
     right.add_patch(Polygon(patch, facecolor=BODY_A, edgecolor="#9fb7c9", lw=1.0))
     a, b = patch[5], patch[0]
@@ -127,19 +129,18 @@ def traction() -> Figure:
     right.plot([star[0], foot[0]], [star[1], foot[1]], color=INK, lw=0.9)
     end = a if (a - foot) @ tau < 0 else b
     right.plot([foot[0], end[0]], [foot[1], end[1]], "--", color=COLOURS["volume"], lw=0.8)
-    middle = 0.5 * (star + foot)
-    right.annotate("d", middle, middle + (0.0, -0.2))
+    _label(right, "d", 0.5 * (star + foot), (0.0, -0.2))
     _arrow(right, foot, foot + 0.42 * nu, INK)
-    right.annotate("ν", foot + 0.42 * nu, foot + 0.46 * nu - (0.0, 0.05))
+    _label(right, "ν", foot + 0.46 * nu, (0.0, -0.05))
     _arrow(right, foot, foot + 0.42 * tau, INK)
-    right.annotate("τ", foot + 0.42 * tau, foot + 0.42 * tau + (0.08, -0.08))
+    _label(right, "τ", foot + 0.42 * tau, (0.08, -0.08))
     point = a + 0.62 * (b - a)
     right.plot([star[0], point[0]], [star[1], point[1]], color=RED, lw=1.0)
     right.plot(*point, ".", color=RED)
-    right.annotate("s", point, point + (0.08, -0.05), color=RED)
-    right.annotate("ρ", 0.5 * (star + point), 0.5 * (star + point) + (-0.1, 0.12), color=RED)
+    _label(right, "s", point, (0.08, -0.05), RED)
+    _label(right, "ρ", 0.5 * (star + point), (-0.1, 0.12), RED)
     right.plot(*star, "o", color=RED, ms=6)
-    right.annotate("p*", star, star + (-0.32, -0.02), color=RED)
+    _label(right, "p*", star, (-0.32, -0.02), RED)
     for axes in (left, right):
         axes.set_xlim(-1.75, 2.0)
         axes.set_ylim(-1.55, 1.2)
@@ -152,6 +153,10 @@ def _inside(p: Array, polygon: Array) -> bool:
     following = np.roll(polygon, -1, axis=0)
     edge, to = following - polygon, p - polygon
     return bool(np.all(edge[:, 0] * to[:, 1] - edge[:, 1] * to[:, 0] > 0.06))
+
+
+def _label(axes: Axes, text: str, at: Array, away: tuple[float, float], colour: str = INK) -> None:
+    axes.text(at[0] + away[0], at[1] + away[1], text, color=colour)
 
 
 def _arrow(axes: Axes, tail: Any, head: Any, colour: str) -> None:
@@ -313,7 +318,8 @@ def _spin(
     for i in range(count):
         q, ell = rule(q, momentum, moments, dt)
         error[i] = abs(float(ell @ (ell / moments)) / first - 1.0)
-    return dt * np.arange(1, count + 1), error
+    time: Array = dt * np.arange(1.0, count + 1.0)
+    return time, error
 
 
 def _midpoint(q: Array, momentum: Array, moments: Array, dt: float) -> tuple[Array, Array]:
