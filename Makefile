@@ -34,7 +34,7 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.run: $(VENV)/.made pyproject.toml $(LOCK)
-	@echo 'installing tangere (about 700 MB with its libraries)'
+	@echo 'installing tangere (about 600 MB with its libraries)'
 	@$(INSTALL) --editable .
 	@touch $@
 
