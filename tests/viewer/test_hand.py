@@ -8,7 +8,7 @@ import pytest
 from tangere.geometry.shapes import Box
 from tangere.scene.scene import Scene
 from tangere.simulation import Simulation
-from tangere.viewer.hand import FREQUENCY, MOST_WEIGHTS, Grip
+from tangere.viewer.hand import MOST_WEIGHTS, SAG, Grip
 
 GRAVITY = 9.81
 H = 4e-3  # [s] between two impulses, of 4 steps
@@ -35,7 +35,8 @@ def test_a_held_body_comes_to_rest_below_the_hand(mass: float) -> None:
         simulation.step(4)
     assert pull.force == pytest.approx(mass * GRAVITY, rel=0.01)
     rising = 5 / 8 * GRAVITY * H
-    sag = GRAVITY / FREQUENCY**2 + (H + 2.0 / FREQUENCY) * rising
+    size = (0.2 * 0.1 * 0.1) ** (1 / 3)
+    sag = SAG * size + (H + 2.0 / grip.frequency) * rising
     assert hand[2] - pull.point[2] == pytest.approx(sag, rel=0.01)
     # The centre of mass ends below the held point: it has swung, not stayed level.
     assert pull.point[2] - simulation[0].centre[2] > 0.09

@@ -180,7 +180,8 @@ class Page:
         self.address = f"http://127.0.0.1:{self._server.get_port()}"
         try:
             first = runner.frame.built.settings.scene
-            self._panel = Panel(self._server, runner, Stage(self._server), _described(first))
+            self.stage = Stage(self._server)
+            self._panel = Panel(self._server, runner, self.stage, _described(first))
             self._panel.show(runner.frame)
         except BaseException:
             self.close()

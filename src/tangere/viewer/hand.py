@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from tangere.scene.scene import Scene
     from tangere.simulation import Simulation
 
-FREQUENCY = (
-    2.0 * np.pi * 3.0
-)  # [rad/s] of the held body on its spring: follows within a third of a second
+SAG = 0.08  # how far a held body hangs below the hand, over its size
+SLOWEST, FASTEST = 2.0 * np.pi * 2.0, 2.0 * np.pi * 8.0  # [rad/s] of the body on its spring
+CALM = 3.0  # [1/s] at which a hand takes the swing out of what it holds
 MOST_WEIGHTS = 15.0  # the pull ends here, in weights of the body: no hand tears a pile apart
 LEAST_GRAVITY = 1.0  # [m/s²] weights are counted in at least this, for scenes without gravity
 
@@ -50,9 +50,10 @@ class Grip:
         record = scene.bodies[body]
         self.body = body
         self.target = np.asarray(target, dtype=float)
-        self.limit = (
-            MOST_WEIGHTS * record.mass * max(LEAST_GRAVITY, float(np.linalg.norm(scene.gravity)))
-        )
+        gravity = max(LEAST_GRAVITY, float(np.linalg.norm(scene.gravity)))
+        size = record.shape.moments().volume ** (1.0 / 3.0)
+        self.limit = MOST_WEIGHTS * record.mass * gravity
+        self.frequency = float(np.clip(np.sqrt(gravity / (SAG * size)), SLOWEST, FASTEST))
         self._mass = record.mass
         self._centre = np.asarray(record.centre, dtype=float)
         self._inverse_inertia = np.linalg.inv(np.asarray(record.inertia, dtype=float))
@@ -71,8 +72,8 @@ class Grip:
         velocity, omega = np.asarray(view.velocity), np.asarray(view.angular_velocity)
         cross = np.array([[0.0, -r[2], r[1]], [r[2], 0.0, -r[0]], [-r[1], r[0], 0.0]])
         answer = np.eye(3) / self._mass - cross @ inverse_inertia @ cross
-        k = self._mass * FREQUENCY**2
-        c = 2.0 * self._mass * FREQUENCY
+        k = self._mass * self.frequency**2
+        c = 2.0 * self._mass * self.frequency
         soft = k * h * h + c * h
         wanted = h * k * (self.target - point) - soft * (velocity + np.cross(omega, r))
         impulse = np.linalg.solve(np.eye(3) + soft * answer, wanted)
@@ -82,5 +83,6 @@ class Grip:
             impulse *= self.limit / force
             force = self.limit
         view.velocity = velocity + impulse / self._mass
-        view.angular_velocity = omega + inverse_inertia @ np.cross(r, impulse)
+        calmer = omega / (1.0 + CALM * h)
+        view.angular_velocity = calmer + inverse_inertia @ np.cross(r, impulse)
         return Pull(point, self.target.copy(), force, limited)

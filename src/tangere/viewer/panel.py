@@ -73,6 +73,7 @@ class Panel:
         self._chosen: int | None = None
         self._marked: int | None = None
         self._take = -1
+        self._drawn = ""
         self._built: Any = None
         self._zero = 0.0
         self._updated = 0.0
@@ -197,12 +198,12 @@ class Panel:
         panel = self._server.gui.add_panel()
         with panel.add_tab("Legend"):
             self._legend = self._server.gui.add_html("")
-        panel.float(x=16, y=-16, width=300)
+        panel.float(x=16, y=-16, width=330)
 
     # ------------------------------------------------------------------ bodies under the mouse
 
-    def bind_bodies(self, frame: Frame) -> None:
-        """Let the mouse choose and pull the bodies that were just drawn."""
+    def _bind_bodies(self, frame: Frame) -> None:
+        """Draw another scene, and let the mouse choose and pull its bodies."""
         bodies = frame.built.scene.bodies
         for batch in self._stage.load(frame.built.scene):
             if all(bodies[i].fixed for i in batch.bodies):
@@ -223,7 +224,7 @@ class Panel:
         # Asynchronous, because only those see start, update and end in their order.
         async def dragged(event: Any) -> None:
             frame = self._runner.frame
-            if frame.take != self._take:
+            if frame.built.settings.scene != self._drawn:
                 return
             body = int(members[event.instance_index or 0])
             if frame.built.scene.bodies[body].fixed:
@@ -241,13 +242,13 @@ class Panel:
 
     def _choose(self, frame: Frame, body: int) -> None:
         """Remember a body under the mouse; the drawing thread marks it."""
-        if frame.take == self._take and not frame.built.scene.bodies[body].fixed:
+        if frame.built.settings.scene == self._drawn and not frame.built.scene.bodies[body].fixed:
             self._chosen = body
 
     def _mark(self, frame: Frame) -> None:
         scene, body = frame.built.scene, self._chosen
         self._marked = body
-        self._stage.highlight(scene, body)
+        self._stage.choose(body)
         self._push.disabled = body is None
         self._push.label = "Push" if body is None else f"Push {scene.bodies[body].name}"
 
@@ -275,7 +276,9 @@ class Panel:
             self._take = frame.take
             self._history.clear()
             self._zero = frame.potential + frame.springs
-            self.bind_bodies(frame)
+        if frame.built.settings.scene != self._drawn:
+            self._drawn = frame.built.settings.scene
+            self._bind_bodies(frame)
         if frame.built is not self._built:
             self._built = frame.built
             self._show_settings(frame)
@@ -379,7 +382,8 @@ class Panel:
             f'<div style="{SMALL};padding-top:0.5em">'
             f'<b style="color:{_css(STICK_COLOUR)}">⟶ ▬▬</b> sticking contact, closed outline<br>'
             f'<b style="color:{_css(SLIP_COLOUR)}">⟶ ╌╌</b> slipping contact, dashed outline<br>'
-            f"arrow: force on the upper body, {_si(stage.cell_force, 'N')} per grid cell<br>"
+            f"arrow: force on the upper body, {_si(stage.cell_force, 'N')} per grid cell, "
+            f"not drawn longer than {_si(stage.longest_force, 'N')}<br>"
             f"grid cell: {_si(stage.grid_cell, 'm')}<br>"
             f"patch: {swatches}<br>{_si(low, 'Pa')} to {_si(high, 'Pa')} of pressure, logarithmic"
             "</div>"

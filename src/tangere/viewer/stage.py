@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from tangere.viewer.runner import Frame
     from tangere.viewer.server import Server
 
-DRAWN_SIZE = 1.7  # largest side of any scene's bounding box [drawing units]
-CAMERA = (2.5, -3.6, 1.9)
-CAMERA_TARGET = (0.0, 0.0, 0.62)
+DRAWN_HEIGHT = 1.8  # most that a scene fills at its start [drawing units]
+DRAWN_WIDTH = 3.0
+DRAWN_BODY = 0.6  # most that the median body fills
+CAMERA = (2.5, -3.6, 1.5)
+CAMERA_TARGET = (0.0, 0.0, 0.0)
 CAMERA_ANGLE = 0.72  # vertical field of view [rad]
 
 # Bodies in turn; dark, because lamps and tone mapping brighten them.
@@ -47,7 +49,7 @@ PALETTE = np.array(
 )  # fmt: skip
 FIXED_COLOUR = np.array([120, 124, 128], dtype=np.uint8)
 STICK_COLOUR = (6, 92, 96)
-SLIP_COLOUR = (214, 62, 8)
+SLIP_COLOUR = (196, 44, 0)
 SPRING_COLOUR = (70, 74, 80)
 # Pressure from low to high: from pale yellow to deep violet, readable without colour vision.
 PRESSURE_COLOURS = np.array(
@@ -60,11 +62,14 @@ PRESSURE_COLOURS = np.array(
 PRESSURE_SPAN = (0.3, 100.0)  # least and most shown pressure, over a body's own weight on its base
 MOST_POLYGONS = 120  # contacts whose true outline is worked out per frame; more are drawn as discs
 MOST_DRAWN = 400  # contacts drawn at all: the strongest
-LONGEST_ARROW = 1.4  # [drawing units]
-WEIGHT_ARROW = 0.38  # length of the median body's weight [drawing units]
+LONGEST_ARROW = 1.6  # [drawing units]
+WEIGHT_ARROW = 1.2  # length of a body's weight, over the size of the body
+THICK_ARROW = 0.012  # radius of a shaft [drawing units], less where bodies are small
 LIFT = 0.004  # of a patch above the floor [drawing units]
 DASHES = 3  # per polygon side of a slipping contact
-SEE_THROUGH = 0.62
+SEE_THROUGH = 0.66  # opacity of bodies
+CHOSEN = 0.82  # opacity of the chosen one
+STANDING = 0.3  # opacity of fixed ones: walls hide what matters
 
 
 @dataclass(slots=True)
@@ -72,8 +77,9 @@ class Batch:
     """Bodies of one form and the node that draws them."""
 
     node: Any
-    bodies: Array
-    """Indices, as integers."""
+    bodies: NDArray[np.int64]
+    """Indices."""
+    fixed: NDArray[np.bool_]
 
 
 class Stage:
@@ -86,6 +92,8 @@ class Stage:
         self._edges: list[list[Edges]] = []
         self._patch_nodes: list[Any] = []
         self._see_through = True
+        self._chosen: int | None = None
+        self._thick = THICK_ARROW
         self.scale = 1.0
         self.origin = np.zeros(3)
         self.grid_cell = 0.1  # [m]
@@ -111,6 +119,11 @@ class Stage:
         """Length of the arrow of 1 N [drawing units]."""
         return self.grid_cell * self.scale / self.cell_force
 
+    @property
+    def longest_force(self) -> float:
+        """Force beyond which arrows grow no longer [N]."""
+        return LONGEST_ARROW / self.newton
+
     # ------------------------------------------------------------------ a new scene
 
     def load(self, scene: Scene) -> list[Batch]:
@@ -129,39 +142,44 @@ class Stage:
 
     def see_through(self, on: bool) -> None:
         """Make bodies translucent, so that what happens between them shows."""
-        if on == self._see_through:
-            return
-        self._see_through = on
+        if on != self._see_through:
+            self._see_through = on
+            self._set_opacities()
+
+    def choose(self, body: int | None) -> None:
+        """Make one body stand out: it is less translucent than the others."""
+        self._chosen = body
+        self._set_opacities()
+
+    def _set_opacities(self) -> None:
         for batch in self._batches:
-            batch.node.opacity = SEE_THROUGH if on else None
+            opacities = np.where(batch.fixed, STANDING, SEE_THROUGH)
+            opacities[batch.bodies == self._chosen] = CHOSEN
+            shown = opacities.astype(np.float32) if self._see_through else None
+            batch.node.batched_opacities = shown
 
     def shadows(self, on: bool) -> None:
         """Draw shadows: without a graphics processor they cost most of a picture's time."""
         self._send(self._sun, "cast_shadow", on)
 
-    def highlight(self, scene: Scene, chosen: int | None) -> None:
-        """Brighten one body."""
-        for batch in self._batches:
-            colours = np.stack([_colour(scene.bodies[i]) for i in batch.bodies])
-            if chosen is not None:
-                bright = batch.bodies == chosen
-                colours[bright] = 255 - (255 - colours[bright].astype(int)) * 8 // 10
-            batch.node.batched_colors = colours
-
     def _fit(self, scene: Scene, surfaces: list[Any]) -> None:
         low, high = _bounds(scene, surfaces)
-        size = float((high - low).max())
-        self.scale = DRAWN_SIZE / size
-        self.origin = np.array([*(0.5 * (low + high))[:2], low[2]])
+        width, height = float((high - low)[:2].max()), float((high - low)[2])
+        self.origin = 0.5 * (low + high)
         gravity = max(float(np.linalg.norm(scene.gravity)), 1.0)
         movable = [
-            (body.mass * gravity, float(np.prod(np.ptp(surface[0], axis=0)) ** (2.0 / 3.0)))
+            (body.mass * gravity, float(np.prod(np.ptp(surface[0], axis=0)) ** (1.0 / 3.0)))
             for body, surface in zip(scene.bodies, surfaces, strict=True)
             if not body.fixed
         ] or [(1.0, 1.0)]
-        weight, base = (float(np.median(column)) for column in zip(*movable, strict=True))
+        weight, size = (float(np.median(column)) for column in zip(*movable, strict=True))
+        self.scale = min(
+            DRAWN_WIDTH / width, DRAWN_HEIGHT / max(height, 1e-3 * width), DRAWN_BODY / size
+        )
         self.grid_cell = _round_scale(0.25 / self.scale)
-        self.cell_force = _round_scale(weight * self.grid_cell * self.scale / WEIGHT_ARROW)
+        self.cell_force = _round_scale(weight * self.grid_cell / (WEIGHT_ARROW * size))
+        self._thick = THICK_ARROW * min(1.0, size * self.scale / 0.35)
+        base = size * size
         least, most = PRESSURE_SPAN
         self.pressure_range = (least * weight / base, most * weight / base)
 
@@ -210,11 +228,12 @@ class Stage:
                 batched_positions=self.drawn(np.stack([body.position for body in start])),
                 batched_scales=extents * self.scale,
                 batched_colors=np.stack([_colour(body) for body in start]),
-                opacity=SEE_THROUGH if self._see_through else None,
                 lod="off",
             )
             self._nodes.append(node)
-            self._batches.append(Batch(node, bodies))
+            fixed = np.array([body.fixed for body in start])
+            self._batches.append(Batch(node, bodies, fixed))
+        self.choose(None)
 
     # ------------------------------------------------------------------ every frame
 
@@ -259,15 +278,15 @@ class Stage:
         ]
         segment = np.zeros((1, 2, 3), dtype=np.float32)
         self._outline = scene.add_line_segments(
-            "/contacts/outline", segment, (0, 0, 0), thickness=0.008, visible=False
+            "/contacts/outline", segment, (0, 0, 0), thickness=0.7 * self._thick, visible=False
         )
         self._arrows = scene.add_arrows(
             "/contacts/force",
             segment,
             (0, 0, 0),
-            shaft_radius=0.011,
-            head_radius=0.03,
-            head_length=0.075,
+            shaft_radius=self._thick,
+            head_radius=2.7 * self._thick,
+            head_length=6.8 * self._thick,
             visible=False,
         )
         self._springs = scene.add_line_segments(
@@ -436,6 +455,9 @@ def _bounds(scene: Scene, surfaces: list[Any]) -> tuple[Array, Array]:
     if not corners:
         corners.append(np.array([[-0.5, -0.5, 0.0], [0.5, 0.5, 1.0]]))
     points = np.concatenate(corners)
+    # Bodies that start high will fall: the highest fifth may stand out of the picture a little.
+    top = float(np.quantile([c[:, 2].max() for c in corners], 0.8))
+    points[:, 2] = np.minimum(points[:, 2], max(top, float(points[:, 2].min()) + 1e-9))
     for floor in scene.floors:
         if floor.normal[2] > 0.5:
             above = points - (points @ floor.normal - floor.height)[:, None] * floor.normal
