@@ -73,7 +73,7 @@ def extent(shape: Convex) -> float:
 def random_pair(
     rng: Generator, pool: list[Convex], how: str
 ) -> tuple[Convex, Placed, Convex, Placed]:
-    """Two shapes of the pool and their poses of the kind `how`; now and then the same shape twice."""
+    """Two shapes of the pool, now and then the same twice, and their poses of the kind `how`."""
     a, b = (pool[int(rng.integers(len(pool)))] for _ in range(2))
     if how in ("aligned", "nested") and rng.random() < 0.3:
         b = a

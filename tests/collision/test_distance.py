@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from collision.pairs import PLACEMENTS, Convex, Placed, extent, random_pair, random_pool
+from collision.pairs import PLACEMENTS, Placed, extent, random_pair, random_pool
 from collision.pairs import world_vertices as world
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +16,7 @@ from oracles.distance import signed_distance
 from tangere.collision.distance import distance
 from tangere.errors import SceneError
 from tangere.geometry.checks import rotation
-from tangere.geometry.shapes import Box, Compound
+from tangere.geometry.shapes import Box, Compound, Convex
 
 Array = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ def against_coal(seed: int, pairs: int, pool_size: int) -> tuple[float, int]:
 
 
 def against_oracle(seed: int, pairs: int, pool_size: int) -> float:
-    """Worst disagreement with the quadratic programme and the Minkowski hull, as part of the size."""
+    """Worst error against the quadratic programme and the Minkowski hull, as part of the size."""
     pool = random_pool(seed, pool_size)
     rng = np.random.default_rng(seed)
     worst = 0.0
@@ -156,7 +156,7 @@ def test_swapping_the_shapes_flips_the_normal(
     size = max(extent(a), extent(b))
     one, two = distance(a, pose_a, b, pose_b), distance(b, pose_b, a, pose_a)
     assert one.distance == pytest.approx(two.distance, abs=1e-12 * size)
-    # The direction itself may be a choice (symmetric depth); each must be right for the other order.
+    # The direction may be a choice (symmetric depth); each must be right for the other order.
     moved = (pose_b[0] + one.distance * two.normal, pose_b[1])
     assert abs(distance(a, pose_a, b, moved).distance) <= 1e-11 * size
 
@@ -244,7 +244,7 @@ def test_identical_and_contained_shapes() -> None:
 def test_a_place_far_away_costs_no_digits() -> None:
     far = np.array([3e7, -4e7, 5e7])
     near = distance(CUBE, ((0, 0, 0), CORNER), CUBE, ((2.5, 0.5, 0.25), UPRIGHT))
-    away = distance(CUBE, (far, CORNER), CUBE, (far + (2.5, 0.5, 0.25), UPRIGHT))
+    away = distance(CUBE, (far, CORNER), CUBE, (far + np.array([2.5, 0.5, 0.25]), UPRIGHT))
     assert away.distance == pytest.approx(near.distance, abs=1e-15)
     np.testing.assert_allclose(away.normal, near.normal, atol=1e-15)
 

@@ -1,4 +1,4 @@
-"""Dual transform: quickhull against SciPy, the interior point, when it gives up, poisoned scratch."""
+"""Dual transform: quickhull against SciPy, interior point, giving up, poisoned scratch."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Penetration depth: polytope and enumeration against the Minkowski hull, and against each other."""
+"""Penetration depth: polytope and enumeration against the Minkowski hull and each other."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from collision.pairs import Convex, Placed, directions, extent, random_pair, random_pool
+from collision.pairs import Placed, directions, extent, random_pair, random_pool
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from tangere.collision.distance import edges, part_distance, placed, view
 from tangere.collision.epa import least_overlap, overlap, penetration
 from tangere.geometry.checks import rotation
 from tangere.geometry.polyhedron import Polyhedron
-from tangere.geometry.shapes import Box
+from tangere.geometry.shapes import Box, Convex
 
 Array = NDArray[np.float64]
 
@@ -111,8 +111,8 @@ def test_enumeration_takes_over_where_the_polytope_fails(pair: Parts) -> None:
     np.testing.assert_allclose(found[3:6] - found[0:3], d * found[6:9], atol=1e-8 * size)
 
 
-def test_many_vertices_far_beyond_the_room_of_the_polytope() -> None:
-    # Two concentric round clouds: every face of the Minkowski hull is nearly as near as the nearest.
+def test_concentric_round_clouds() -> None:
+    # Two concentric round clouds: all faces of the Minkowski hull are about equally near.
     rng = np.random.default_rng(3)
     p = placed(Convex(directions(rng, 128)).parts()[0], np.eye(3), np.zeros(3))
     turn = rotation(np.array([0.6, 0.0, 0.8, 0.0]))

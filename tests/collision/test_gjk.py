@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from collision.pairs import Convex, directions
+from collision.pairs import directions
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tangere._jit import kernel
 from tangere._ptr import ptr
 from tangere.collision.gjk import APART, OVERLAP, gjk
+from tangere.geometry.shapes import Convex
 
 Array = NDArray[np.float64]
 Simplex = NDArray[np.int32]
@@ -38,7 +39,7 @@ def run(
 
 def cube(x: float = 0.0, y: float = 0.0, z: float = 0.0) -> Array:
     corners = [(i, j, k) for i in (-0.5, 0.5) for j in (-0.5, 0.5) for k in (-0.5, 0.5)]
-    return np.array(corners) + (x, y, z)
+    return np.asarray(np.array(corners) + np.array([x, y, z]))
 
 
 def cloud(rng: np.random.Generator) -> Array:
@@ -156,7 +157,7 @@ def test_points_and_segments() -> None:
 
 def test_far_from_the_origin_only_the_coordinates_round() -> None:
     far = np.array([2.0**20, -(2.0**21), 2.0**22])  # keeps these coordinates exact
-    a, b = cube() * 2.0, cube() * 4.0 + (5.0, 1.0, 0.5)
+    a, b = cube() * 2.0, cube() * 4.0 + np.array([5.0, 1.0, 0.5])
     near, away = run(a, b), run(a + far, b + far)
     assert away[1] == near[1]
     np.testing.assert_allclose(away[2] - far, near[2], atol=np.spacing(2.0**22))

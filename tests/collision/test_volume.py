@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 import pytest
-from collision.pairs import Convex, Placed, extent, random_pair, random_pool
+from collision.pairs import Placed, extent, random_pair, random_pool
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from tangere.collision.distance import distance, placed
 from tangere.collision.volume import contact_volume, polygons
 from tangere.errors import SceneError
 from tangere.geometry.checks import rotation
-from tangere.geometry.shapes import Box, Compound, Cylinder
+from tangere.geometry.shapes import Box, Compound, Convex, Cylinder
 
 Array = NDArray[np.float64]
 Algorithm = Literal["clip", "dual"]
@@ -31,7 +32,7 @@ OVERLAPPING = ("shallow", "deep", "faces", "aligned", "nested")
 
 # Volume in L³, areas in L², first moment of volume in L⁴, with L the extent of the smaller shape.
 EXACT = 1e-8
-# The centroid itself, in L, where the overlap is at least this part of the larger shape: the vertices
+# The centroid itself, in L, where the overlap is at least this part of the larger shape: vertices
 # carry the rounding of the shapes, which moves the centroid by rounding / overlap.
 CLEAR = 1e-6
 
@@ -201,7 +202,7 @@ def test_vertex_in_face(algorithm: Algorithm) -> None:
 
 @both
 def test_crossing_edges(algorithm: Algorithm) -> None:
-    # Roof on roof, ridges at right angles: a tetrahedron over a square patch of side 2h... of depth h.
+    # Roof on roof, ridges at right angles: depth h over a square patch with diagonals of 2 h.
     s, c = np.sin(np.pi / 8), np.cos(np.pi / 8)
     h = 0.1
     found = contact_volume(
@@ -273,7 +274,7 @@ def test_polygons_face_outwards_and_lie_on_their_planes(algorithm: Algorithm) ->
     centre = xyz.mean(axis=0)
     planes = np.vstack((p.planes, q.planes))
     assert (xyz @ planes[:, :3].T <= planes[:, 3] + 1e-14).all()
-    for i, j in zip(starts[:-1], starts[1:], strict=True):
+    for i, j in pairwise(starts):
         loop = xyz[i:j]
         normal = np.cross(loop[1] - loop[0], loop[2] - loop[0])
         assert normal @ (loop[0] - centre) > 0.0

@@ -109,7 +109,13 @@ def checked_poses(pose_a: Pose, pose_b: Pose) -> tuple[Array, Array, Array, Arra
 
 def placed(part: Polyhedron, turn: Array, shift: Array) -> Polyhedron:
     """The part turned and moved: as `Polyhedron.moved`, writable and in C order for the kernels."""
-    return Polyhedron(*(np.array(array, order="C") for array in part.moved(turn, shift)))
+    moved = part.moved(turn, shift)
+    return Polyhedron(
+        np.array(moved.vertices, order="C"),
+        np.array(moved.planes, order="C"),
+        np.array(moved.loop_start),
+        np.array(moved.loops),
+    )
 
 
 def edges(part: Polyhedron) -> IntArray:

@@ -206,10 +206,11 @@ def _segment(w: PtrF8, i: int, j: int) -> tuple[float, float, float, float, floa
 def _normal(
     w: PtrF8, i: int, j: int, k: int
 ) -> tuple[float, float, float, float, float, float, float]:
-    """n = (b - a) x (c - a), n^2, n.a, the least squared distance of a corner, and flatness.
+    """Normal n = (b - a) x (c - a), n^2, n.a, least squared distance of a corner, and fitness.
 
-    Equal in exact numbers, the three corners are not in rounded ones: n is taken from the two shorter
-    edges, n.a from the corner nearest to the origin. Flat (below 1) has no usable direction.
+    Alike in exact numbers, the three corners are not in rounded ones: n is taken from the two
+    shorter edges, n.a from the corner nearest to the origin. A fitness below 1 means too flat to
+    have a direction.
     """
     ax, ay, az = w[3 * i], w[3 * i + 1], w[3 * i + 2]
     bx, by, bz = w[3 * j], w[3 * j + 1], w[3 * j + 2]

@@ -67,7 +67,7 @@ def contact_volume(
 ) -> ContactVolume:
     """The solid that two shapes share, with patch area, normal from a to b and contact point.
 
-    Shapes of several convex parts: all pairs of parts together, along the normal of the deepest one.
+    Shapes of several convex parts: all pairs of parts together, along the normal of the deepest.
 
     Args:
         a: First shape.
