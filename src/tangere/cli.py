@@ -50,6 +50,8 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         sys.stderr.write(f"tangere: {_one_line(error)}\n")
         sys.exit(WRONG_INPUT)
+    if code == INTERRUPTED:
+        sys.stderr.write("tangere: stopped\n")
     sys.exit(code or 0)
 
 
@@ -220,12 +222,15 @@ def bench(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME...]", help="Benchmarks; default all.")
     ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="Turns of each contestant; more give better tails.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Measure speed and its spread, beside each other engine that is installed."""
     from tangere.bench import run
 
-    run(names or [], as_json=as_json)
+    run(names or [], as_json=as_json, rounds=rounds)
 
 
 # ---------------------------------------------------------------- doctor

@@ -1,0 +1,66 @@
+"""Every experiment confirms its claims, draws its figures and its pictures."""
+
+from __future__ import annotations
+
+import functools
+import json
+
+import pytest
+
+from tangere.experiments.experiment import Outcome, reproduce
+from tangere.experiments.figures import png, svg
+from tangere.experiments.registry import EXPERIMENTS
+
+# Claims on time per step: true on a quiet machine, and no business of a unit test.
+TIMING = {"linear", "ratio"}
+
+
+@functools.cache
+def quick(name: str) -> Outcome:
+    """A shorter run of the experiment, made once."""
+    told: list[float] = []
+    outcome = reproduce(
+        EXPERIMENTS[name], EXPERIMENTS[name].quick, lambda done, doing: told.append(done)
+    )
+    assert told == sorted(told), "progress never goes back"
+    assert told[0] == 0.0
+    assert told[-1] <= 1.0
+    return outcome
+
+
+def failed(outcome: Outcome) -> list[str]:
+    """Claims that do not hold, timing aside."""
+    return [
+        f"{claim.id}: {claim.measured} {claim.unit}"
+        for claim in outcome.claims
+        if not claim.pass_ and claim.id not in TIMING
+    ]
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_claims_hold_on_a_shorter_run(name: str) -> None:
+    outcome = quick(name)
+    assert failed(outcome) == []
+    assert len({claim.id for claim in outcome.claims}) == len(outcome.claims)
+    json.dumps(outcome.as_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_figures_and_pictures_are_drawn(name: str) -> None:
+    outcome = quick(name)
+    figures = outcome.experiment.plot(outcome.result)
+    assert figures
+    for figure in figures:
+        assert len(str(figure.get_label())) > 40, "a figure carries its caption"
+        assert all(axes.get_xlabel() for axes in figure.axes[:1])
+        assert svg(figure).startswith("<svg")
+    strip = outcome.experiment.pictures(outcome.result)
+    assert png(strip, 30).startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_claims_hold_in_full_beside_the_other_engines(name: str) -> None:
+    outcome = reproduce(EXPERIMENTS[name])
+    assert failed(outcome) == []
+    assert {reading.who for reading in outcome.beside} >= {"MuJoCo"}

@@ -1,0 +1,267 @@
+"""The command line: output, exit status, and errors of one line."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+
+from tangere import cli
+from tangere.errors import SceneError
+from tangere.experiments import registry
+from tangere.experiments.experiment import Claim, Experiment, Reading, Tell
+from tangere.experiments.figures import canvas
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@dataclass(frozen=True)
+class Params:
+    """Parameters of the made-up experiments."""
+
+    gravity: float = 9.8
+
+
+def made_up(name: str, holds: bool) -> Experiment[Params, float]:
+    """An experiment of one claim."""
+
+    def run(params: Params, tell: Tell) -> float:
+        tell(0.5, "half [way]")
+        return 2.0 * params.gravity
+
+    def check(result: float) -> list[Claim]:
+        return [Claim("twice", "twice [g]", "19.6", result, "m/s²", holds)]
+
+    def drawn(caption: str) -> Figure:
+        return canvas(caption)[0]
+
+    return Experiment(
+        name=name,
+        paper="Nobody 2000",
+        summary="a made-up experiment",
+        params=Params(),
+        quick=Params(),
+        run=run,
+        check=check,
+        plot=lambda _: [drawn("A figure.")],
+        pictures=lambda _: drawn("Pictures."),
+        beside=lambda _: [Reading("speed", "other", 1.0, "m/s")],
+    )
+
+
+@pytest.fixture
+def tangere(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command line in this process: exit status, stdout, stderr."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stop:
+            cli.main(list(arguments))
+        told = capsys.readouterr()
+        code = stop.value.code
+        return (code if isinstance(code, int) else 0), told.out, told.err
+
+    return run
+
+
+@pytest.fixture
+def experiments(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
+    """Two quick experiments in place of the real ones, in an empty folder."""
+    known = {"good": made_up("good", True), "poor": made_up("poor", False)}
+    monkeypatch.setattr(registry, "EXPERIMENTS", known)
+    monkeypatch.chdir(tmp_path)
+    return known
+
+
+def one_line(text: str) -> str:
+    """The text, which must be one line of the program."""
+    lines = text.strip().splitlines()
+    assert len(lines) == 1, text
+    assert lines[0].startswith("tangere: ")
+    return lines[0]
+
+
+def test_version_and_help(tangere: Run) -> None:
+    code, out, _ = tangere("--version")
+    assert code == 0
+    assert re.fullmatch(r"tangere \d+\.\d+\.\d+\S*\n", out)
+    code, out, _ = tangere()
+    assert code == 0
+    for verb in ("play", "scenes", "reproduce", "bench", "doctor"):
+        assert verb in out
+
+
+def test_the_installed_command_is_this_one() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tangere.cli", "reproduce", "blocktower"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "did you mean 'block-tower'?" in one_line(done.stderr)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("nonsense",), ("scenes", "--nonsense"), ("doctor", "--seconds", "soon")]
+)
+def test_a_command_that_is_not_understood(tangere: Run, arguments: tuple[str, ...]) -> None:
+    code, out, err = tangere(*arguments)
+    assert code == 2
+    assert out == ""
+    assert "tangere --help" in one_line(err)
+
+
+def test_scenes_lists_the_library(tangere: Run) -> None:
+    from tangere.scene.library import SCENES
+
+    code, out, _ = tangere("scenes")
+    assert code == 0
+    lines = [line for line in out.splitlines() if line.strip()]
+    assert len(lines) == len(SCENES)
+    for line, (name, entry) in zip(lines, SCENES.items(), strict=True):
+        assert line.split() == [name, *entry.description.split()]
+
+
+@pytest.mark.usefixtures("experiments")
+def test_json_of_one_experiment_is_one_object(tangere: Run, tmp_path: Path) -> None:
+    code, out, _ = tangere("reproduce", "good", "--json")
+    assert code == 0
+    answer = json.loads(out)
+    assert answer.pop("seconds") >= 0.0
+    assert answer == {
+        "name": "good",
+        "paper": "Nobody 2000",
+        "claims": [
+            {
+                "id": "twice",
+                "text": "twice [g]",
+                "paper": "19.6",
+                "measured": 19.6,
+                "unit": "m/s²",
+                "pass": True,
+            }
+        ],
+        "parameters": {"gravity": 9.8},
+    }
+    assert list(tmp_path.iterdir()) == [], "no report unless asked for"
+
+
+@pytest.mark.usefixtures("experiments")
+def test_json_of_several_is_a_list_and_a_failed_claim_is_status_one(
+    tangere: Run, tmp_path: Path
+) -> None:
+    code, out, _ = tangere("reproduce", "all", "--json", "--out", str(tmp_path / "here"))
+    assert code == 1
+    assert [answer["name"] for answer in json.loads(out)] == ["good", "poor"]
+    assert (tmp_path / "here" / "index.html").exists()
+
+
+@pytest.mark.usefixtures("experiments")
+def test_tables_and_a_report_for_people(tangere: Run, tmp_path: Path) -> None:
+    code, out, _ = tangere("reproduce")
+    assert code == 1
+    assert "twice [g]" in out
+    assert out.count("holds") == 1
+    assert out.count("fails") == 1
+    assert "shown, not judged" in out
+    assert "report/index.html" in out
+    page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    assert "1 of 2 claims hold" in page
+
+
+@pytest.mark.usefixtures("experiments")
+def test_an_unknown_experiment_and_an_out_that_is_a_file(tangere: Run, tmp_path: Path) -> None:
+    code, out, err = tangere("reproduce", "goood", "--json")
+    assert (code, out) == (2, "")
+    assert "unknown experiment 'goood': did you mean 'good'?" in one_line(err)
+    (tmp_path / "file").write_text("x")
+    code, _, err = tangere("reproduce", "good", "--out", "file")
+    assert code == 2
+    assert "is a file: give a folder" in one_line(err)
+
+
+def test_play_hands_over_what_was_asked(tangere: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tangere.viewer import app
+
+    calls: list[tuple[object, dict[str, object]]] = []
+    monkeypatch.setattr(app, "play", lambda scene, **options: calls.append((scene, options)))
+    assert (
+        tangere("play", "--seconds", "2", "--headless", "--port", "9000", "--dt", "0.002")[0] == 0
+    )
+    assert tangere("play", "heap", "--method", "point")[0] == 0
+    assert calls[0] == (
+        "blocks",
+        {"method": "volume", "seconds": 2.0, "headless": True, "port": 9000, "dt": 0.002},
+    )
+    assert calls[1][0] == "heap"
+    assert calls[1][1]["method"] == "point"
+
+
+def test_play_of_an_unknown_scene_suggests_one(tangere: Run) -> None:
+    code, _, err = tangere("play", "blokcs", "--headless", "--seconds", "0.01")
+    assert code == 2
+    assert "blocks" in one_line(err)
+
+
+def test_bench_hands_over_what_was_asked(tangere: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tangere import bench
+
+    calls: list[tuple[list[str], dict[str, object]]] = []
+    monkeypatch.setattr(bench, "run", lambda names, **options: calls.append((names, options)))
+    assert tangere("bench", "gjk", "--json", "--rounds", "3")[0] == 0
+    assert calls == [(["gjk"], {"as_json": True, "rounds": 3})]
+
+
+def test_doctor_shows_a_histogram_and_advice(tangere: Run) -> None:
+    code, out, _ = tangere("doctor", "--seconds", "0.05")
+    assert code == 0
+    for words in ("processor", "numba", "50 ticks at 1000 Hz", "p99.9", "≤ 1 ms", "advice"):
+        assert words in out
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            SceneError("body 'a': mass 0; give a\npositive one"),
+            "body 'a': mass 0; give a positive one",
+        ),
+        (FileNotFoundError(2, "No such file or directory", "x.toml"), "x.toml: No such file"),
+        (RuntimeError("broken"), "RuntimeError: broken (tangere --debug shows where)"),
+    ],
+)
+def test_errors_are_one_line_and_a_traceback_only_with_debug(
+    tangere: Run, monkeypatch: pytest.MonkeyPatch, error: Exception, words: str
+) -> None:
+    from tangere.viewer import app
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(app, "play", fail)
+    code, _, err = tangere("play")
+    assert code == 2
+    assert words in one_line(err)
+    with pytest.raises(type(error)):
+        cli.main(["play", "--debug"])
+
+
+def test_control_c_is_not_an_error(tangere: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tangere.viewer import app
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(app, "play", stop)
+    code, _, err = tangere("play")
+    assert code == 130
+    assert one_line(err) == "tangere: stopped"
