@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tangere._jit import JIT_DISABLED
 
 # Pictures are drawn to files, also where a screen exists.
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -14,3 +18,17 @@ settings.register_profile(
     "tangere", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("tangere")
+
+# These spend little time in kernels: in plain Python the whole folder counts as `nojit` ...
+PLAIN_FOLDERS = {"experiments", "geometry", "scene", "viewer"}
+# ... but for whole experiments.
+LONG_FILES = {"test_claims.py"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the plain folders, so that their lines count in the coverage run."""
+    here = Path(__file__).parent
+    for item in items:
+        folder, *_, file = item.path.relative_to(here).parts
+        if JIT_DISABLED and folder in PLAIN_FOLDERS and file not in LONG_FILES:
+            item.add_marker(pytest.mark.nojit)
