@@ -186,8 +186,10 @@ def gallery_page(found: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def benchmark_page(files: Iterable[Path]) -> str:
-    """The stored results of `tangere bench --json`, every table of every file."""
-    parts = []
+    """The benchmarks there are, and the stored results of `tangere bench --json`."""
+    from tangere.bench import NAMES
+
+    parts = [_table(("benchmark", "what it measures"), ((f"`{k}`", v) for k, v in NAMES.items()))]
     for path in files:
         read = json.loads(path.read_text(encoding="utf-8"))
         for result in read if isinstance(read, list) else [read]:
@@ -202,8 +204,8 @@ def benchmark_page(files: Iterable[Path]) -> str:
                 parts.append(f"**{table['title']}**\n\n{_table(heads, rows)}")
             parts += [f"- {note}" for note in result.get("notes", ())]
             parts.append(f"\nFrom `{path.relative_to(ROOT).as_posix()}`.\n")
-    if not parts:
-        return "No results are stored in `benchmarks/results`.\n"
+    if len(parts) == 1:
+        parts.append("No results are stored.\n")
     return "\n".join(parts)
 
 

@@ -34,7 +34,7 @@ bibtex_reference_style = "author_year"
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 autoclass_content = "both"
-autodoc_type_aliases = {"Array": "Array", "ArrayLike": "ArrayLike", "IntArray": "IntArray"}
+autodoc_type_aliases = {"Array": "Array"}
 
 html_theme = "furo"
 html_title = "tangere"
