@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tangere.scene.scene import Scene
 
 DRAW_INTERVAL = 1.0 / 30.0  # [s] between two pictures
-LEAST_PAUSE = 0.002  # [s] left to the other threads after a picture that took too long
 HEADLESS_SECONDS = 5.0  # [s] simulated without a page when nothing else is asked
 HEADLESS_CHUNK = 0.05  # [s] simulated between two checks
 OWN_SCENE = "(this scene)"
@@ -194,7 +193,9 @@ class Page:
         while seconds is None or time.perf_counter() - begin < seconds:
             start = time.perf_counter()
             self._panel.show(self.runner.frame)
-            if stop.wait(max(LEAST_PAUSE, start + DRAW_INTERVAL - time.perf_counter())):
+            spent = time.perf_counter() - start
+            # At least half of the time belongs to the other threads, however slow the drawing.
+            if stop.wait(max(spent, DRAW_INTERVAL - spent)):
                 break
 
     def close(self) -> None:

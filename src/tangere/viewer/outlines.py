@@ -7,6 +7,7 @@ the same solid), so clipping the edges of each by the planes of the other finds 
 
 from __future__ import annotations
 
+from math import copysign
 from typing import NamedTuple
 
 import numpy as np
@@ -103,11 +104,13 @@ def disc(point: Array, normal: Array, radius: float, corners: int = 20) -> Array
 
 
 def plane_axes(normal: Array) -> tuple[Array, Array]:
-    """Two unit vectors that make a right-handed frame with the unit normal."""
-    seed = np.eye(3)[int(np.argmin(np.abs(normal)))]
-    e1 = np.cross(seed, normal)
-    e1 /= np.linalg.norm(e1)
-    return e1, np.cross(normal, e1)
+    """Two unit vectors that make a right-handed frame with the unit normal (Duff et al. 2017)."""
+    x, y, z = normal.tolist()
+    sign = copysign(1.0, z)
+    a = -1.0 / (sign + z)
+    b = x * y * a
+    e1 = np.array([1.0 + sign * x * x * a, sign * b, -sign * x])
+    return e1, np.array([b, sign + y * y * a, -y])
 
 
 def _convex_ring(points: Array) -> Array:

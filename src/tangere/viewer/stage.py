@@ -28,7 +28,7 @@ from tangere.viewer.outlines import (
 )
 
 if TYPE_CHECKING:
-    from tangere.scene.scene import Body, Floor, Scene
+    from tangere.scene.scene import Body, Scene
     from tangere.viewer.runner import Frame
     from tangere.viewer.server import Server
 
@@ -60,7 +60,7 @@ PRESSURE_COLOURS = np.array(
     dtype=np.uint8,
 )  # fmt: skip
 PRESSURE_SPAN = (0.3, 100.0)  # least and most shown pressure, over a body's own weight on its base
-MOST_POLYGONS = 120  # contacts whose true outline is worked out per frame; more are drawn as discs
+MOST_POLYGONS = 40  # contacts whose true outline is worked out per frame; the rest are discs
 MOST_DRAWN = 400  # contacts drawn at all: the strongest
 LONGEST_ARROW = 1.6  # [drawing units]
 WEIGHT_ARROW = 1.2  # length of a body's weight, over the size of the body
@@ -167,17 +167,22 @@ class Stage:
         width, height = float((high - low)[:2].max()), float((high - low)[2])
         self.origin = 0.5 * (low + high)
         gravity = max(float(np.linalg.norm(scene.gravity)), 1.0)
-        movable = [
-            (body.mass * gravity, float(np.prod(np.ptp(surface[0], axis=0)) ** (1.0 / 3.0)))
-            for body, surface in zip(scene.bodies, surfaces, strict=True)
-            if not body.fixed
-        ] or [(1.0, 1.0)]
-        weight, size = (float(np.median(column)) for column in zip(*movable, strict=True))
+        weights, sizes, thicknesses = [1.0], [1.0], [1.0]  # of nothing, where all is fixed
+        movable = [pair for pair in zip(scene.bodies, surfaces, strict=True) if not pair[0].fixed]
+        if movable:
+            extents = [np.ptp(surface[0], axis=0) for _, surface in movable]
+            weights = [body.mass * gravity for body, _ in movable]
+            sizes = [float(np.prod(extent) ** (1.0 / 3.0)) for extent in extents]
+            thicknesses = [float(extent.min()) for extent in extents]
+        weight, size, thickness = (float(np.median(x)) for x in (weights, sizes, thicknesses))
         self.scale = min(
             DRAWN_WIDTH / width, DRAWN_HEIGHT / max(height, 1e-3 * width), DRAWN_BODY / size
         )
-        self.grid_cell = _round_scale(0.25 / self.scale)
-        self.cell_force = _round_scale(weight * self.grid_cell / (WEIGHT_ARROW * size))
+        self.grid_cell = _round_up(0.2 / self.scale)
+        # The lowest contact of a stack carries all of it: its arrow must fit as well.
+        stacked = max(1.0, 1.25 * height / thickness)
+        arrow = min(WEIGHT_ARROW * size * self.scale, LONGEST_ARROW / stacked)
+        self.cell_force = _round_up(weight * self.grid_cell * self.scale / arrow)
         self._thick = THICK_ARROW * min(1.0, size * self.scale / 0.35)
         base = size * size
         least, most = PRESSURE_SPAN
@@ -352,32 +357,34 @@ class Stage:
         return points, colours
 
     def _polygons(self, frame: Frame, contacts: Any) -> list[Array]:
-        """Outline of every contact patch [m]."""
-        exact = len(contacts) <= MOST_POLYGONS
+        """Outline of every contact patch [m], strongest contacts first."""
         rotations = rotation_matrices(frame.orientations)
         floors = frame.built.scene.floors
-        least = 0.012 / self.scale  # small enough to be a point, large enough to be seen
+        placed: dict[int, list[Edges]] = {}
+
+        def solids(body: int) -> list[Edges]:
+            if body not in placed:
+                if body < 0:
+                    floor = floors[-1 - body]
+                    placed[body] = [half_space(floor.normal, floor.height)]
+                else:
+                    pose = rotations[body], frame.positions[body]
+                    placed[body] = [part.moved(*pose) for part in self._edges[body]]
+            return placed[body]
+
+        least = 0.012 / self.scale  # [m] small enough to be a point, large enough to be seen
         polygons = []
-        for row in contacts:
+        for rank, row in enumerate(contacts):
             point, normal = np.asarray(row["point"]), np.asarray(row["normal"])
             polygon = None
-            if exact and row["area"] > 0.0:
-                a = self._solids(int(row["body_a"]), frame, rotations, floors)
-                b = self._solids(int(row["body_b"]), frame, rotations, floors)
+            if rank < MOST_POLYGONS and row["area"] > 0.0:
+                a, b = solids(int(row["body_a"])), solids(int(row["body_b"]))
                 polygon = _nearest_patch(a, b, point, normal)
             if polygon is None:
                 radius = max(least, float(np.sqrt(row["area"] / np.pi)))
                 polygon = disc(point, normal, radius)
             polygons.append(polygon)
         return polygons
-
-    def _solids(
-        self, body: int, frame: Frame, rotations: Array, floors: list[Floor]
-    ) -> list[Edges]:
-        if body < 0:
-            floor = floors[-1 - body]
-            return [half_space(floor.normal, floor.height)]
-        return [part.moved(rotations[body], frame.positions[body]) for part in self._edges[body]]
 
     def _show_springs(self, frame: Frame) -> None:
         springs = frame.built.scene.springs
@@ -479,10 +486,12 @@ def _upright(normal: Array) -> Array:
     return unit
 
 
-def _round_scale(value: float) -> float:
-    """The nearest of 1, 2, 5 times a power of ten, so that printed scales are round."""
+def _round_up(value: float) -> float:
+    """The next of 1, 2, 5 times a power of ten, so that printed scales are round."""
     power = 10.0 ** np.floor(np.log10(value))
-    return float(min((1.0, 2.0, 5.0, 10.0), key=lambda m: abs(np.log(m * power / value))) * power)
+    return float(
+        next(m for m in (1.0, 2.0, 5.0, 10.0) if m * power >= (1.0 - 1e-9) * value) * power
+    )
 
 
 def _nearest_patch(a: list[Edges], b: list[Edges], point: Array, normal: Array) -> Array | None:
