@@ -418,7 +418,7 @@ def _pull(
         rows[i] = (
             sim.time,
             sim.spring_forces[0, 0],
-            sim[cube].position[0],
+            sim[cube].centre[0],
             sim[cube].velocity[0],
             bool(len(contacts)) and bool(np.all(contacts["sticking"])),
         )

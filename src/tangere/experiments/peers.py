@@ -351,13 +351,10 @@ class _Drake:
             plant.SetFreeBodyPose(
                 self._context, body, drake.RigidTransform(turn, np.asarray(b.position, float))
             )
-            plant.SetFreeBodySpatialVelocity(
-                body,
-                drake.SpatialVelocity(
-                    w=np.asarray(b.angular_velocity, float), v=np.asarray(b.velocity, float)
-                ),
-                self._context,
+            twist = drake.SpatialVelocity(
+                w=np.asarray(b.angular_velocity, float), v=np.asarray(b.velocity, float)
             )
+            plant.SetFreeBodySpatialVelocity(self._context, body, twist)
         self._dt = scene.dt
         self._steps = 0
         self._simulator.Initialize()
