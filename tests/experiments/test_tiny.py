@@ -1,0 +1,54 @@
+"""Every experiment on a run too short for its claims: small enough for plain Python and its coverage.
+
+The claims need not hold; everything must still be computed, told and drawn.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tangere.experiments.experiment import reproduce
+from tangere.experiments.figures import png, svg
+from tangere.experiments.registry import EXPERIMENTS
+
+TINY: dict[str, dict[str, Any]] = {
+    "block-tower": {
+        "heights": (1, 6, 13),
+        "stand_seconds": 0.1,
+        "tall_seconds": 0.02,
+        "control_seconds": 0.1,
+        "point_seconds": 0.1,
+        "rounds": 1,
+        "steps_per_round": 1,
+        "attempts": 1,
+    },
+    "falling-cube": {"seconds": 2.0},
+    "stick-slip": {
+        "seconds": 4.5,
+        "fast_seconds": 1.5,
+        "slope_seconds": 6.1,
+        "slope_steps": (5e-3, 1e-2),
+        "dt": 5e-3,
+    },
+    "spin-down": {"dt": 5e-3, "quadrature": 16, "facets": 16},
+}
+
+
+def test_every_experiment_has_a_tiny_run() -> None:
+    assert set(TINY) == set(EXPERIMENTS)
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_a_tiny_run_is_judged_and_drawn(name: str) -> None:
+    experiment = EXPERIMENTS[name]
+    outcome = reproduce(experiment, replace(experiment.params, **TINY[name]))
+    told = json.loads(json.dumps(outcome.as_json(), allow_nan=False))
+    assert told["name"] == name
+    assert {claim["id"] for claim in told["claims"]} == {claim.id for claim in outcome.claims}
+    assert len(outcome.claims) >= 3
+    assert all(svg(figure).startswith("<svg") for figure in experiment.plot(outcome.result))
+    assert png(experiment.pictures(outcome.result), 30).startswith(b"\x89PNG")
