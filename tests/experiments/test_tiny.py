@@ -1,4 +1,4 @@
-"""Every experiment on a run too short for its claims: small enough for plain Python and its coverage.
+"""Every experiment on a run too short for its claims, but small enough for plain Python.
 
 The claims need not hold; everything must still be computed, told and drawn.
 """
