@@ -7,9 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
-from scipy.spatial import ConvexHull, HalfspaceIntersection
+from scipy.spatial import ConvexHull, HalfspaceIntersection, cKDTree
 
 Array = NDArray[np.float64]
+
+# Vertices closer than this part of the solid's extent are one.
+WELD = 1e-11
 
 
 class Solid(NamedTuple):
@@ -51,6 +54,9 @@ def common_volume(
         centre = centre + turn @ middle
         turn = turn @ axes * extent
     y = (y - middle) @ axes / extent
+    # Where more than three planes meet, Qhull gives one vertex many times: too much for its hull.
+    close = cKDTree(y).query_pairs(WELD, output_type="ndarray")
+    y = np.delete(y, close.max(axis=1), axis=0)
     hull = ConvexHull(y)
     x = unit * (y @ turn.T)
     tri = x[hull.simplices]
