@@ -58,6 +58,7 @@ def build() -> None:
     _experiments()
     _drawings()
     (OUT / "gallery.md").write_text(gallery_page(stored()), encoding="utf-8")
+    (OUT / "scenes.md").write_text(scenes_page(), encoding="utf-8")
     results = sorted((ROOT / "benchmarks" / "results").glob("**/*.json"))
     (OUT / "benchmarks.md").write_text(benchmark_page(results), encoding="utf-8")
 
@@ -183,6 +184,21 @@ def gallery_page(found: Mapping[str, Mapping[str, Any]]) -> str:
         parts.append(f":::{{dropdown}} Parameters\n{values}:::\n")
         parts.append(f"Again: `tangere reproduce {name}` ({e['seconds']:.0f} s here).\n")
     return "\n".join(parts)
+
+
+def scenes_page() -> str:
+    """The built-in scenes as cards, with a picture where docs/pictures has one."""
+    from tangere.scene.library import SCENES
+
+    cards = []
+    for name in sorted(SCENES, key=lambda name: not _picture(name)):
+        picture = f":img-top: /pictures/{name}.png\n" if _picture(name) else ""
+        cards.append(f":::{{grid-item-card}} {name}\n{picture}\n{SCENES[name].description}\n:::\n")
+    return f"::::{{grid}} 1 2 2 3\n:gutter: 2\n\n{''.join(cards)}::::\n"
+
+
+def _picture(name: str) -> bool:
+    return (DOCS / "pictures" / f"{name}.png").exists()
 
 
 def benchmark_page(files: Iterable[Path]) -> str:
