@@ -1,6 +1,7 @@
 """tangere: real-time haptic rendering and contact simulation.
 
-The public names, each exported once; they are imported on first use, so that `import tangere` is quick.
+The public names, each exported once; they are imported on first use, so that `import tangere` is
+quick.
 """
 
 from __future__ import annotations

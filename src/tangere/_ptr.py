@@ -1,8 +1,8 @@
 """Raw pointers and stack arrays for kernels: three builds of the same few functions.
 
-Arrays passed between compiled functions cost reference counts and index wrap-around tests; measured,
-a whole step takes 2.7 to 3.4 times as long. Below the entry kernel the hot functions therefore take
-`ptr(array)` and index flat: element (i, j) of an (n, 3) array is `p[3 * i + j]`.
+Arrays passed between compiled functions cost reference counts and index wrap-around tests;
+measured, a whole step takes 2.7 to 3.4 times as long. Below the entry kernel the hot functions
+therefore take `ptr(array)` and index flat: element (i, j) of an (n, 3) array is `p[3 * i + j]`.
 
 * default: C pointers, unchecked;
 * `TANGERE_CHECK=1`: flat array views compiled with bounds checks;

@@ -116,8 +116,11 @@ def play(
     dt: Annotated[float, typer.Option(help="Simulation step [s].")] = 1e-3,
 ) -> None:
     """Open an interactive scene in the browser."""
+    from tangere.scene.library import SCENES, build
     from tangere.viewer.app import play as start
 
+    if Path(scene).suffix == "" and scene not in SCENES:
+        build(scene)  # says which name was meant
     start(scene, method=method, seconds=seconds, headless=headless, port=port, dt=dt)
 
 
@@ -177,7 +180,10 @@ def _bar(name: str) -> Iterator[Tell]:
         TimeElapsedColumn(),
         TextColumn("{task.fields[doing]}"),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
         task = progress.add_task(name, total=1.0, doing="")
 
         def tell(done: float, doing: str) -> None:

@@ -12,13 +12,13 @@ Body frames are principal: origin at the centre of mass, axes along the principa
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tangere._jit import kernel
 from tangere._ptr import ptr
-from tangere.maths.vec import Array, IntArray
+from tangere.maths.vec import Array, IntArray, LongArray
 
 
 class Sizes(NamedTuple):
@@ -121,19 +121,30 @@ class State(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Candidate pairs of parts, sorted by body pair, with what each contact remembers.
+    """Candidate pairs of parts as a list sorted by (owner, key), and what each contact remembers.
 
-    | field  | meaning                                        | shape      |
-    | used   | pairs in use                                   | (1,)       |
-    | key    | second body, first part, second part           | (cap,)     |
-    | ints   | see `PI_…`                                     | (cap, NI)  |
-    | floats | see `PF_…`                                     | (cap, NF)  |
+    | field  | meaning                                                     | shape      |
+    | used   | pairs in the list, free slots                               | (2,)       |
+    | owner  | first body of the pair; a floor pair belongs to its body    | (cap,)     |
+    | key    | second body, part of the first, part of the second          | (cap,)     |
+    | live   | 1 while there is something to do or to forget               | (cap,)     |
+    | slot   | row of `ints` and `floats` of the pair                      | (cap,)     |
+    | free   | stack of free slots                                         | (cap,)     |
+    | ints   | see `PI_…`                                                  | (cap, NI)  |
+    | floats | see `PF_…`                                                  | (cap, NF)  |
+    | ints2, floats2 | the same while the rows are put into the list's order | …        |
     """
 
     used: IntArray
-    key: Any  # int64
+    owner: IntArray
+    key: LongArray
+    live: IntArray
+    slot: IntArray
+    free: IntArray
     ints: IntArray
     floats: Array
+    ints2: IntArray
+    floats2: Array
 
 
 # Columns of Pairs.ints
@@ -162,8 +173,8 @@ PF_VOLUME = 21  # overlap volume [m³]
 PF_DEPTH = 22  # overlap along the normal [m]
 PF_MOMENTS = 23  # 3: second area moments xx, xy, yy about the centre in basis(normal) [m⁴]
 PF_LAW = 26  # 5: k, b, k_t, b_t and S_A used by the last step
-PF_SUMS = 32  # 13: integrals over the patch of this step, see contact.volume.patch
-NF = 48
+NF = 32
+NS = 16  # integrals over the patch of one pair, see contact.volume.patch
 
 
 class World(NamedTuple):
@@ -185,14 +196,28 @@ class World(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """Scratch of the broad phase: codes, order and a complete binary tree of boxes."""
+    """Scratch of the broad phase: parts along a Morton curve, a tree of boxes, pairs being found.
+
+    | field         | meaning                                                       | shape      |
+    | code, order   | Morton codes, and the parts sorted by them                    | (p,)       |
+    | code2, order2 | the same while sorting                                        | (p,)       |
+    | nodes         | boxes of a complete binary tree, children of i at 2i+1, 2i+2  | (2l, 6)    |
+    | leaf          | node of each part                                             | (p,)       |
+    | left          | parts that left their fat boxes                               | (p,)       |
+    | moved         | parts that left since the last rebuild, leaves, room for pairs | (3,)      |
+    | keys, owners  | pairs being found                                             | (cap,)     |
+    """
 
     code: IntArray
     order: IntArray
     code2: IntArray
     order2: IntArray
     nodes: Array
-    keys: Any  # int64
+    leaf: IntArray
+    left: IntArray
+    moved: IntArray
+    keys: LongArray
+    owners: IntArray
 
 
 class Soup(NamedTuple):
@@ -219,10 +244,10 @@ class Work(NamedTuple):
     """Scratch, sized once; undefined between steps except `pairs` and `world.fat`."""
 
     pairs: Pairs
-    spare: Pairs  # the pair list being built
     world: World
     tree: Tree
     soup: Soup
+    sums: Array  # integrals of the pairs of two bodies, shape (cap, NS)
 
 
 # What a kernel run reports; the front turns it into growth or an exception.
@@ -286,7 +311,18 @@ def state_pointers(s: State) -> State:
 @kernel
 def pair_pointers(p: Pairs) -> Pairs:
     """The pair table as pointers."""
-    return Pairs(ptr(p.used), ptr(p.key), ptr(p.ints), ptr(p.floats))
+    return Pairs(
+        ptr(p.used),
+        ptr(p.owner),
+        ptr(p.key),
+        ptr(p.live),
+        ptr(p.slot),
+        ptr(p.free),
+        ptr(p.ints),
+        ptr(p.floats),
+        ptr(p.ints2),
+        ptr(p.floats2),
+    )
 
 
 @kernel
@@ -294,7 +330,6 @@ def work_pointers(w: Work) -> Work:
     """The scratch as pointers."""
     return Work(
         pair_pointers(w.pairs),
-        pair_pointers(w.spare),
         World(
             ptr(w.world.verts),
             ptr(w.world.planes),
@@ -308,26 +343,55 @@ def work_pointers(w: Work) -> Work:
             ptr(w.tree.code2),
             ptr(w.tree.order2),
             ptr(w.tree.nodes),
+            ptr(w.tree.leaf),
+            ptr(w.tree.left),
+            ptr(w.tree.moved),
             ptr(w.tree.keys),
+            ptr(w.tree.owners),
         ),
-        Soup(
-            ptr(w.soup.start),
-            ptr(w.soup.owner),
-            ptr(w.soup.xyz),
-            ptr(w.soup.plane),
-            ptr(w.soup.slope),
-            ptr(w.soup.clip),
-        ),
+        soup_pointers(w.soup),
+        ptr(w.sums),
     )
+
+
+@kernel
+def soup_pointers(s: Soup) -> Soup:
+    """The polygons' buffers as pointers."""
+    return Soup(ptr(s.start), ptr(s.owner), ptr(s.xyz), ptr(s.plane), ptr(s.slope), ptr(s.clip))
 
 
 def new_pairs(capacity: int) -> Pairs:
     """An empty pair table."""
     return Pairs(
-        np.zeros(1, np.int32),
+        np.array([0, capacity], np.int32),
+        np.zeros(capacity, np.int32),
         np.zeros(capacity, np.int64),
+        np.zeros(capacity, np.int32),
+        np.zeros(capacity, np.int32),
+        np.arange(capacity - 1, -1, -1, dtype=np.int32),
         np.zeros((capacity, NI), np.int32),
         np.zeros((capacity, NF)),
+        np.zeros((capacity, NI), np.int32),
+        np.zeros((capacity, NF)),
+    )
+
+
+def new_tree(parts: int, capacity: int) -> Tree:
+    """Scratch of the broad phase for so many parts and pairs."""
+    leaves = 1
+    while leaves < parts:
+        leaves *= 2
+    return Tree(
+        code=np.zeros(parts, np.int32),
+        order=np.zeros(parts, np.int32),
+        code2=np.zeros(parts, np.int32),
+        order2=np.zeros(parts, np.int32),
+        nodes=np.zeros((2 * leaves, 6)),
+        leaf=np.zeros(parts, np.int32),
+        left=np.zeros(parts, np.int32),
+        moved=np.array([0, leaves, capacity], np.int32),
+        keys=np.zeros(capacity, np.int64),
+        owners=np.zeros(capacity, np.int32),
     )
 
 

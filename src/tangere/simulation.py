@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from tangere.contact.volume import law as volume_law
 from tangere.errors import SceneError
-from tangere.maths.vec import Array
+from tangere.maths.vec import Array, IntArray
 from tangere.model import (
     NOT_FINITE,
+    NS,
     OK,
     PAIRS_FULL,
     PF_AREA,
@@ -31,9 +32,9 @@ from tangere.model import (
     PI_PHASE,
     PI_SIMPLEX,
     STICK,
-    Pairs,
     new_pairs,
     new_soup,
+    new_tree,
 )
 from tangere.scene.compile import compile_scene, quat_product, rotation_of
 from tangere.scene.scene import Body, Floor, Scene
@@ -161,7 +162,7 @@ class Simulation:
         kind = VOLUME if isinstance(self.method, Volume) else POINT
         while left > 0:
             c = self._c
-            done, status, swapped = run(
+            done, status = run(
                 c.sizes,
                 c.model,
                 c.hulls,
@@ -175,9 +176,6 @@ class Simulation:
             )
             left -= done
             self._made += done
-            if swapped:
-                work = c.work._replace(pairs=c.work.spare, spare=c.work.pairs)
-                self._c = c._replace(work=work)
             if status == NOT_FINITE:
                 raise FloatingPointError(
                     f"a force became infinite or NaN at t = {self.time:.6g} s: the step of "
@@ -190,16 +188,19 @@ class Simulation:
         """Double the room that ran out; contacts keep their memory."""
         work = self._c.work
         if status == PAIRS_FULL:
-            capacity = 2 * len(work.pairs.key)
-            pairs = new_pairs(capacity)
-            for new, old in zip(pairs, work.pairs, strict=True):
-                new[: len(old)] = old
-            keys = np.zeros(2 * len(work.tree.keys), np.int64)
-            work = work._replace(
-                pairs=pairs, spare=new_pairs(capacity), tree=work.tree._replace(keys=keys)
-            )
+            had = len(work.pairs.key)
+            pairs = new_pairs(2 * had)
+            for field in pairs._fields:
+                old = getattr(work.pairs, field)
+                getattr(pairs, field)[: len(old)] = old
+            free = int(work.pairs.used[1])  # the new slots lie on top of the old free ones
+            pairs.free[free : free + had] = np.arange(2 * had - 1, had - 1, -1)
+            pairs.used[1] = free + had
+            work = work._replace(pairs=pairs, tree=new_tree(len(work.world.stamp), 2 * had))
         else:
-            work = work._replace(soup=new_soup(2 * len(work.soup.owner)))
+            work = work._replace(
+                soup=new_soup(2 * len(work.soup.owner)), sums=np.zeros((2 * len(work.sums), NS))
+            )
         self._c = self._c._replace(work=work)
 
     def __getitem__(self, body: Body | str | int) -> BodyState:
@@ -268,9 +269,9 @@ class Simulation:
         normal from a to b, depth [m], area [m²], force [N] and torque about the point [N m] on b,
         sticking.
         """
-        ints, floats = self._pair_rows()
-        pressing = floats[:, PF_PRESS] > 0.0
-        ints, floats = ints[pressing], floats[pressing]
+        pairs, slots = self._c.work.pairs, self._pair_rows()
+        slots = slots[pairs.floats[slots, PF_PRESS] > 0.0]
+        ints, floats = pairs.ints[slots], pairs.floats[slots]
         table = np.zeros(len(ints), CONTACT_COLUMNS)
         for column, source in (("body_a", PI_BODY_A), ("body_b", PI_BODY_B)):
             index = ints[:, source]
@@ -288,19 +289,21 @@ class Simulation:
         table["sticking"] = ints[:, PI_MODE] == STICK
         return table
 
-    def _pair_rows(self) -> tuple[NDArray[np.int32], Array]:
-        pairs: Pairs = self._c.work.pairs
-        count = int(pairs.used[0])
-        return pairs.ints[:count], pairs.floats[:count]
+    def _pair_rows(self) -> IntArray:
+        """Slots of all pairs in the list, in its order."""
+        pairs = self._c.work.pairs
+        return pairs.slot[: int(pairs.used[0])]
 
     def _forget_contacts(self, index: int) -> None:
         """A body put elsewhere by hand starts its contacts anew."""
-        ints, floats = self._pair_rows()
-        rows = (ints[:, PI_BODY_A] == index) | (ints[:, PI_BODY_B] == index)
+        ints, floats = self._c.work.pairs.ints, self._c.work.pairs.floats
+        rows = self._pair_rows()
+        rows = rows[(ints[rows, PI_BODY_A] == index) | (ints[rows, PI_BODY_B] == index)]
         ints[rows, PI_PHASE] = PHASE_NEW
         ints[rows, PI_MODE] = STICK
         ints[rows, PI_MISSED] = 1_000
         ints[rows, PI_SIMPLEX] = 0
+        self._c.work.pairs.live[:] = 1
         floats[rows, PF_PRESS] = 0.0
 
 

@@ -6,7 +6,7 @@ from math import isfinite
 
 from tangere._jit import kernel
 from tangere._ptr import off
-from tangere.collision.broad import rebuild, update_boxes
+from tangere.collision.broad import update_boxes, update_pairs
 from tangere.contact.point import method as point
 from tangere.contact.volume import method as volume
 from tangere.contact.volume.law import Settings
@@ -43,40 +43,38 @@ def run(
     first: int,
     method: int,
     settings: Settings,
-) -> tuple[int, int, bool]:
-    """Make `steps` whole steps; returns steps made, status, and whether the pair tables swapped.
+) -> tuple[int, int]:
+    """Make `steps` whole steps; returns the number made and a status.
 
     `first` is the number of the first step since the start: it stamps what was transformed when. A
     step that runs out of room is not made: the front grows the buffers and calls again.
     """
     m, h, s = model_pointers(model), hull_pointers(hulls), state_pointers(state)
     w = work_pointers(work)
-    pair_room, soup_room = work.pairs.key.size, work.soup.owner.size
-    swapped = False
+    soup_room, sums_room = work.soup.owner.size, len(work.sums)
     for done in range(steps):
-        if update_boxes(z, m, h, s, dt, w.world):
-            status = rebuild(z, m, h, s, dt, w, pair_room)
+        left = update_boxes(z, m, h, s, dt, w.world, w.tree.left)
+        if left > 0:
+            status = update_pairs(z, m, h, s, dt, w, left)
             if status != OK:
                 _invalidate(z, w)
-                return done, status, swapped
-            w = Work(w.spare, w.pairs, w.world, w.tree, w.soup)
-            swapped = not swapped
+                return done, status
         for k in range(6 * (z.bodies + z.floors)):
             s.wrench[k] = 0.0
         if method == VOLUME:
-            status = volume_respond(z, m, h, s, w, dt, first + done, soup_room, settings)
+            status = volume_respond(z, m, h, s, w, dt, first + done, soup_room, sums_room, settings)
         else:
             status = point_respond(z, m, h, s, w, dt, first + done)
         if status != OK:
-            return done, status, swapped
+            return done, status
         if z.springs > 0:
             for k in range(6 * (z.bodies + z.floors)):
                 s.applied[k] = 0.0
             spring_forces(m, s, z.springs, s.applied)
         if not _integrate(z, m, s, dt):
-            return done, NOT_FINITE, swapped
+            return done, NOT_FINITE
         s.time[0] += dt
-    return steps, OK, swapped
+    return steps, OK
 
 
 @kernel

@@ -21,7 +21,7 @@ from tangere.collision.dual import dual_volume
 from tangere.collision.gjk import gjk
 from tangere.geometry.polyhedron import Polyhedron, convex_polyhedron
 from tangere.maths.vec import Array, IntArray
-from tangere.model import Soup, new_soup
+from tangere.model import Soup, new_soup, soup_pointers
 
 SIZES = (8, 32, 128)  # vertices: a box, a stone, and the finest hull that a body may have
 PAIRS = 64  # per pool
@@ -197,17 +197,4 @@ def view(p: Pool, i: int) -> View:
         p.face_start[i + 1] - f,
         off(ptr(p.loop_start), f),
         ptr(p.loops),
-    )
-
-
-@kernel
-def soup_pointers(soup: Soup) -> Soup:
-    """The polygons' buffers as pointers."""
-    return Soup(
-        ptr(soup.start),
-        ptr(soup.owner),
-        ptr(soup.xyz),
-        ptr(soup.plane),
-        ptr(soup.slope),
-        ptr(soup.clip),
     )

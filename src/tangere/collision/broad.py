@@ -1,10 +1,13 @@
 """Candidate pairs of convex parts: boxes with slack around every part, and a tree over them.
 
 The pair list is built for *fat* boxes and stays valid while every part stays inside its own, so a
-scene at rest pays one comparison per part and step. When a part leaves, the list is rebuilt from
-scratch in O(n log n): parts are sorted along a Morton curve, the sorted sequence is cut in halves
-into a complete binary tree without pointers, and each part walks the tree once. What a contact
-remembers moves from the old list to the new one by merging two sorted sequences.
+scene at rest pays one comparison per part and step. Parts that leave get a new fat box and look for
+partners anew; the others keep theirs. When many have left, the list is rebuilt from scratch in
+O(n log n): parts are sorted along a Morton curve, the sorted sequence is cut in halves into a
+complete binary tree without pointers, and each part walks the tree once.
+
+The list is sorted by (body, key). What contacts remember lies in rows of their own, which a rebuild
+puts into the list's order: the step then reads memory from front to back.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 from math import inf, sqrt
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8, PtrI4, local_i4, off
+from tangere._ptr import PtrF8, PtrI4, PtrI8, local_i4, off
 from tangere.model import (
     NF,
     NI,
@@ -41,15 +44,17 @@ SLACK_STEPS = 8.0
 BITS = 20  # of a key's three fields: second body, first part, second part
 MASK = (1 << BITS) - 1
 NEVER = 1_000  # steps since a new pair last pressed: long ago
+# More leavers than this share of the parts: a rebuild is cheaper than single searches.
+MANY = 0.25
 
 
 @kernel
-def update_boxes(z: Sizes, m: Model, h: Hulls, s: State, dt: float, w: World) -> bool:
-    """Bound every part, with the reach of one step; true when one has left its fat box.
+def update_boxes(z: Sizes, m: Model, h: Hulls, s: State, dt: float, w: World, left: PtrI4) -> int:
+    """Bound every part, with the reach of one step; lists those that left their fat box.
 
     The box of a turned box (centre c, half extents e): R c + x ± |R| e.
     """
-    left = False
+    count = 0
     for p in range(z.parts):
         i = m.part_body[p]
         hull = m.part_hull[p]
@@ -62,16 +67,19 @@ def update_boxes(z: Sizes, m: Model, h: Hulls, s: State, dt: float, w: World) ->
         fat = off(w.fat, 6 * p)
         spin = sqrt(o[0] * o[0] + o[1] * o[1] + o[2] * o[2])
         reach = dt * spin * (box[3] + box[4] + box[5])
+        inside = True
         for k in range(3):
             c = x[k] + r[3 * k] * box[0] + r[3 * k + 1] * box[1] + r[3 * k + 2] * box[2]
             e = abs(r[3 * k]) * box[3] + abs(r[3 * k + 1]) * box[4] + abs(r[3 * k + 2]) * box[5]
             e += reach + dt * abs(v[k])
             out[k] = c - e
             out[3 + k] = c + e
-            # not (inside): a NaN also counts as having left
-            if not (out[k] >= fat[k] and out[3 + k] <= fat[3 + k]):
-                left = True
-    return left
+            # a NaN also counts as having left
+            inside = inside and out[k] >= fat[k] and out[3 + k] <= fat[3 + k]
+        if not inside:
+            left[count] = p
+            count += 1
+    return count
 
 
 @kernel
@@ -92,41 +100,253 @@ def below_floor(box: PtrF8, plane: PtrF8) -> bool:
 
 
 @kernel
-def rebuild(z: Sizes, m: Model, h: Hulls, s: State, dt: float, w: Work, capacity: int) -> int:
-    """Fatten the boxes and list all pairs whose fat boxes meet; what contacts remember is kept.
+def update_pairs(z: Sizes, m: Model, h: Hulls, s: State, dt: float, w: Work, left: int) -> int:
+    """Bring the pair list up to date after `left` parts left their boxes; OK or PAIRS_FULL.
 
-    The new list is written to `w.spare`; the caller exchanges the two. Returns OK or PAIRS_FULL.
+    PAIRS_FULL leaves the list as it was, with fat boxes that no longer belong to it.
     """
-    world, tree, old, new = w.world, w.tree, w.pairs, w.spare
-    _fatten(z, m, h, s, dt, world)
-    leaves = _build_tree(z.parts, world, tree)
-    count = 0
-    cursor = 0
-    for i in range(z.bodies):
-        found = _partners(z, m, w, i, leaves)
+    tree = w.tree
+    tree.moved[0] += left
+    if left > MANY * z.parts or tree.moved[0] > 2 * z.parts:
+        tree.moved[0] = 0
+        return rebuild(z, m, h, s, dt, w)
+    for k in range(left):
+        _fatten(m, h, s, dt, w.world, tree.left[k])
+    for k in range(left):
+        _refit(w, tree.left[k])
+    found = 0
+    for k in range(left):
+        found = _search(z, m, w, tree.left[k], found)
         if found < 0:
             return PAIRS_FULL
-        _heap_sort(tree.keys, found)
-        for j in range(found):
-            if count >= capacity:
+    return _insert(z, w.pairs, tree, found) if found > 0 else OK
+
+
+@kernel
+def rebuild(z: Sizes, m: Model, h: Hulls, s: State, dt: float, w: Work) -> int:
+    """Fatten all boxes and list all pairs whose fat boxes meet; returns OK or PAIRS_FULL."""
+    world, tree, pairs = w.world, w.tree, w.pairs
+    for p in range(z.parts):
+        _fatten(m, h, s, dt, world, p)
+    leaves = _build_tree(z.parts, world, tree)
+    tree.moved[1] = leaves
+    count = 0
+    for i in range(z.bodies):
+        start = count
+        for p in range(m.part_start[i], m.part_start[i + 1]):
+            count = _walk(z, m, w, p, i + 1, count)
+            if count < 0:
                 return PAIRS_FULL
-            cursor = _emit(z, m, i, tree.keys[j], old, cursor, new, count)
-            count += 1
-    new.used[0] = count
+        _heap_sort(off(tree.keys, start), off(tree.owners, start), count - start)
+    _exchange(z, pairs, tree, count)
     return OK
 
 
 @kernel
-def _fatten(z: Sizes, m: Model, h: Hulls, s: State, dt: float, world: World) -> None:
-    for p in range(z.parts):
-        slack = SLACK_SIZE * h.size[m.part_hull[p]]
-        v = off(s.velocity, 3 * m.part_body[p])
-        box = off(world.aabb, 6 * p)
-        fat = off(world.fat, 6 * p)
-        for k in range(3):
-            e = slack + SLACK_STEPS * dt * abs(v[k])
-            fat[k] = box[k] - e
-            fat[3 + k] = box[3 + k] + e
+def _fatten(m: Model, h: Hulls, s: State, dt: float, world: World, p: int) -> None:
+    """Give part p a fat box around its present one."""
+    hull = m.part_hull[p]
+    i = m.part_body[p]
+    v = off(s.velocity, 3 * i)
+    slack = SLACK_SIZE * h.size[hull]
+    box = off(world.aabb, 6 * p)
+    fat = off(world.fat, 6 * p)
+    for k in range(3):
+        e = slack + SLACK_STEPS * dt * abs(v[k])
+        fat[k] = box[k] - e
+        fat[3 + k] = box[3 + k] + e
+
+
+@kernel
+def _refit(w: Work, p: int) -> None:
+    """Carry the new fat box of part p up the tree."""
+    tree = w.tree
+    node = tree.leaf[p]
+    box = off(tree.nodes, 6 * node)
+    fat = off(w.world.fat, 6 * p)
+    for k in range(6):
+        box[k] = fat[k]
+    while node > 0:
+        node = (node - 1) // 2
+        _join(tree, node)
+
+
+@kernel
+def _join(tree: Tree, node: int) -> None:
+    """Box of an inner node: around those of its two children."""
+    box = off(tree.nodes, 6 * node)
+    one = off(tree.nodes, 6 * (2 * node + 1))
+    two = off(tree.nodes, 6 * (2 * node + 2))
+    for k in range(3):
+        box[k] = min(one[k], two[k])
+        box[3 + k] = max(one[3 + k], two[3 + k])
+
+
+@kernel
+def _search(z: Sizes, m: Model, w: Work, p: int, found: int) -> int:
+    """Append the pairs of part p that are not in the list yet; returns their number or −1."""
+    end = _walk(z, m, w, p, 0, found)
+    kept = found
+    for k in range(found, end):
+        if _place(w.pairs, w.tree.owners[k], w.tree.keys[k]) < 0:
+            w.tree.owners[kept] = w.tree.owners[k]
+            w.tree.keys[kept] = w.tree.keys[k]
+            kept += 1
+    return kept if end >= 0 else -1
+
+
+@kernel
+def _walk(z: Sizes, m: Model, w: Work, p: int, least: int, found: int) -> int:
+    """Append owners and keys of part p with bodies from `least` on, and floors; count or −1."""
+    stack = local_i4(64)
+    world, tree = w.world, w.tree
+    room = w.tree.moved[2]
+    leaves = tree.moved[1]
+    i = m.part_body[p]
+    fixed = m.inv_mass[i] == 0.0
+    box = off(world.fat, 6 * p)
+    top = 1
+    stack[0] = 0
+    while top > 0:
+        top -= 1
+        node = stack[top]
+        if boxes_apart(box, off(tree.nodes, 6 * node)):
+            continue
+        if node < leaves - 1:
+            stack[top] = 2 * node + 1
+            stack[top + 1] = 2 * node + 2
+            top += 2
+            continue
+        q = tree.order[node - (leaves - 1)]
+        j = m.part_body[q]
+        if j >= least and j != i and not (fixed and m.inv_mass[j] == 0.0):
+            if found >= room:
+                return -1
+            if i < j:
+                tree.owners[found] = i
+                tree.keys[found] = (j << (2 * BITS)) | (p << BITS) | q
+            else:
+                tree.owners[found] = j
+                tree.keys[found] = (i << (2 * BITS)) | (q << BITS) | p
+            found += 1
+    for f in range(z.floors):
+        if not fixed and below_floor(box, off(m.floor_plane, 4 * f)):
+            if found >= room:
+                return -1
+            tree.owners[found] = i
+            tree.keys[found] = ((z.bodies + f) << (2 * BITS)) | (p << BITS)
+            found += 1
+    return found
+
+
+@kernel
+def _place(pairs: Pairs, owner: int, key: int) -> int:
+    """Index of a pair in the list, −1 when it is not there (bisection)."""
+    low, high = 0, pairs.used[0]
+    while low < high:
+        mid = (low + high) // 2
+        if _before(pairs.owner[mid], pairs.key[mid], owner, key):
+            low = mid + 1
+        else:
+            high = mid
+    if low < pairs.used[0] and pairs.owner[low] == owner and pairs.key[low] == key:
+        return low
+    return -1
+
+
+@kernel
+def _before(owner: int, key: int, other: int, other_key: int) -> bool:
+    """Order of the list: by owner, then by key."""
+    return owner < other or (owner == other and key < other_key)
+
+
+@kernel
+def _exchange(z: Sizes, pairs: Pairs, tree: Tree, count: int) -> None:
+    """Replace the list by the sorted one in the tree's scratch; common pairs keep their memory."""
+    old = 0
+    for at in range(count):
+        owner, key = tree.owners[at], tree.keys[at]
+        while old < pairs.used[0] and _before(pairs.owner[old], pairs.key[old], owner, key):
+            old += 1
+        ints = off(pairs.ints2, NI * at)
+        floats = off(pairs.floats2, NF * at)
+        if old < pairs.used[0] and pairs.owner[old] == owner and pairs.key[old] == key:
+            row = off(pairs.ints, NI * pairs.slot[old])
+            memory = off(pairs.floats, NF * pairs.slot[old])
+            for k in range(NI):
+                ints[k] = row[k]
+            for k in range(NF):
+                floats[k] = memory[k]
+        else:
+            _blank(z, owner, key, ints, floats)
+    for k in range(NI * count):
+        pairs.ints[k] = pairs.ints2[k]
+    for k in range(NF * count):
+        pairs.floats[k] = pairs.floats2[k]
+    for at in range(count):
+        pairs.owner[at], pairs.key[at] = tree.owners[at], tree.keys[at]
+        pairs.slot[at], pairs.live[at] = at, 1
+    pairs.used[0] = count
+    room = tree.moved[2]
+    pairs.used[1] = room - count
+    for k in range(room - count):
+        pairs.free[k] = room - 1 - k
+
+
+@kernel
+def _insert(z: Sizes, pairs: Pairs, tree: Tree, found: int) -> int:
+    """Merge new pairs into the list, from its end; returns OK or PAIRS_FULL."""
+    _heap_sort(tree.keys, tree.owners, found)
+    fresh = 0
+    for k in range(found):  # two leavers find each other twice
+        key, owner = tree.keys[k], tree.owners[k]
+        if k == 0 or key != tree.keys[fresh - 1] or owner != tree.owners[fresh - 1]:
+            tree.keys[fresh], tree.owners[fresh] = key, owner
+            fresh += 1
+    old = pairs.used[0] - 1
+    at = pairs.used[0] + fresh - 1
+    if at >= tree.moved[2]:
+        return PAIRS_FULL
+    pairs.used[0] += fresh
+    k = fresh - 1
+    while k >= 0:
+        if old >= 0 and _before(tree.owners[k], tree.keys[k], pairs.owner[old], pairs.key[old]):
+            pairs.owner[at], pairs.key[at] = pairs.owner[old], pairs.key[old]
+            pairs.slot[at], pairs.live[at] = pairs.slot[old], pairs.live[old]
+            old -= 1
+        else:
+            pairs.owner[at], pairs.key[at] = tree.owners[k], tree.keys[k]
+            pairs.slot[at], pairs.live[at] = _take(z, pairs, tree.owners[k], tree.keys[k]), 1
+            k -= 1
+        at -= 1
+    return OK
+
+
+@kernel
+def _take(z: Sizes, pairs: Pairs, owner: int, key: int) -> int:
+    """A free slot, made ready for a pair that remembers nothing."""
+    pairs.used[1] -= 1
+    slot = int(pairs.free[pairs.used[1]])
+    _blank(z, owner, key, off(pairs.ints, NI * slot), off(pairs.floats, NF * slot))
+    return slot
+
+
+@kernel
+def _blank(z: Sizes, owner: int, key: int, ints: PtrI4, floats: PtrF8) -> None:
+    """Rows of a pair that remembers nothing."""
+    for k in range(NI):
+        ints[k] = 0
+    for k in range(NF):
+        floats[k] = 0.0
+    ints[PI_MISSED] = NEVER
+    j = key >> (2 * BITS)
+    p = (key >> BITS) & MASK
+    if j >= z.bodies:  # the floor is a: the normal points from it to the body
+        ints[PI_BODY_A], ints[PI_BODY_B] = j, owner
+        ints[PI_PART_A], ints[PI_PART_B] = -1, p
+    else:
+        ints[PI_BODY_A], ints[PI_BODY_B] = owner, j
+        ints[PI_PART_A], ints[PI_PART_B] = p, key & MASK
 
 
 @kernel
@@ -155,6 +375,7 @@ def _build_tree(n: int, world: World, tree: Tree) -> int:
     for j in range(leaves):
         node = off(tree.nodes, 6 * (leaves - 1 + j))
         if j < n:
+            tree.leaf[tree.order[j]] = leaves - 1 + j
             b = off(world.fat, 6 * tree.order[j])
             for k in range(6):
                 node[k] = b[k]
@@ -163,12 +384,7 @@ def _build_tree(n: int, world: World, tree: Tree) -> int:
                 node[k] = inf
                 node[3 + k] = -inf
     for j in range(leaves - 2, -1, -1):
-        node = off(tree.nodes, 6 * j)
-        left = off(tree.nodes, 6 * (2 * j + 1))
-        right = off(tree.nodes, 6 * (2 * j + 2))
-        for k in range(3):
-            node[k] = min(left[k], right[k])
-            node[3 + k] = max(left[3 + k], right[3 + k])
+        _join(tree, j)
     return leaves
 
 
@@ -207,109 +423,33 @@ def _radix_sort(n: int, tree: Tree) -> None:
 
 
 @kernel
-def _partners(z: Sizes, m: Model, w: Work, i: int, leaves: int) -> int:
-    """Keys of all pairs of body i with later bodies and floors; −1 when they do not fit."""
-    stack = local_i4(64)
-    found = 0
-    room = 2 * z.parts + 64
-    world, tree = w.world, w.tree
-    fixed = m.inv_mass[i] == 0.0
-    for p in range(m.part_start[i], m.part_start[i + 1]):
-        box = off(world.fat, 6 * p)
-        top = 1
-        stack[0] = 0
-        while top > 0:
-            top -= 1
-            node = stack[top]
-            if boxes_apart(box, off(tree.nodes, 6 * node)):
-                continue
-            if node < leaves - 1:
-                stack[top] = 2 * node + 1
-                stack[top + 1] = 2 * node + 2
-                top += 2
-                continue
-            q = tree.order[node - (leaves - 1)]
-            j = m.part_body[q]
-            if j > i and not (fixed and m.inv_mass[j] == 0.0):
-                if found >= room:
-                    return -1
-                tree.keys[found] = (j << (2 * BITS)) | (p << BITS) | q
-                found += 1
-        for f in range(z.floors):
-            if not fixed and below_floor(box, off(m.floor_plane, 4 * f)):
-                if found >= room:
-                    return -1
-                tree.keys[found] = ((z.bodies + f) << (2 * BITS)) | (p << BITS)
-                found += 1
-    return found
-
-
-@kernel
-def _heap_sort(keys: PtrI4, n: int) -> None:
-    """Sort n keys in place; no recursion, no allocation, never quadratic."""
+def _heap_sort(keys: PtrI8, owners: PtrI4, n: int) -> None:
+    """Sort n pairs by (owner, key) in place; no recursion, no allocation, never quadratic."""
     for start in range(n // 2 - 1, -1, -1):
-        _sift(keys, start, n)
+        _sift(keys, owners, start, n)
     for end in range(n - 1, 0, -1):
-        top = keys[end]
-        keys[end] = keys[0]
-        keys[0] = top
-        _sift(keys, 0, end)
+        _swap(keys, owners, 0, end)
+        _sift(keys, owners, 0, end)
 
 
 @kernel
-def _sift(keys: PtrI4, root: int, end: int) -> None:
+def _swap(keys: PtrI8, owners: PtrI4, i: int, j: int) -> None:
+    key, owner = keys[i], owners[i]
+    keys[i], owners[i] = keys[j], owners[j]
+    keys[j], owners[j] = key, owner
+
+
+@kernel
+def _sift(keys: PtrI8, owners: PtrI4, root: int, end: int) -> None:
     while True:
         child = 2 * root + 1
         if child >= end:
             return
-        if child + 1 < end and keys[child] < keys[child + 1]:
+        if child + 1 < end and _before(
+            owners[child], keys[child], owners[child + 1], keys[child + 1]
+        ):
             child += 1
-        if keys[root] >= keys[child]:
+        if not _before(owners[root], keys[root], owners[child], keys[child]):
             return
-        held = keys[root]
-        keys[root] = keys[child]
-        keys[child] = held
+        _swap(keys, owners, root, child)
         root = child
-
-
-@kernel
-def _emit(
-    z: Sizes, m: Model, i: int, key: int, old: Pairs, cursor: int, new: Pairs, at: int
-) -> int:
-    """Write pair (i, key) as row `at`, with its memory if it has one; returns the cursor."""
-    j = key >> (2 * BITS)
-    p = (key >> BITS) & MASK
-    q = key & MASK
-    ints = off(new.ints, NI * at)
-    floats = off(new.floats, NF * at)
-    new.key[at] = key
-    while cursor < old.used[0]:
-        row = off(old.ints, NI * cursor)
-        owner = row[PI_BODY_A]
-        if owner >= z.bodies:  # a floor pair is listed under its body
-            owner = row[PI_BODY_B]
-        if owner > i or (owner == i and old.key[cursor] >= key):
-            break
-        cursor += 1
-    if cursor < old.used[0] and old.key[cursor] == key:
-        row = off(old.ints, NI * cursor)
-        same = row[PI_BODY_B] == i if j >= z.bodies else row[PI_BODY_A] == i
-        if same:
-            memory = off(old.floats, NF * cursor)
-            for k in range(NI):
-                ints[k] = row[k]
-            for k in range(NF):
-                floats[k] = memory[k]
-            return cursor + 1
-    for k in range(NI):
-        ints[k] = 0
-    for k in range(NF):
-        floats[k] = 0.0
-    ints[PI_MISSED] = NEVER
-    if j >= z.bodies:  # the floor is a, the normal points from it to the body
-        ints[PI_BODY_A], ints[PI_BODY_B] = j, i
-        ints[PI_PART_A], ints[PI_PART_B] = -1, p
-    else:
-        ints[PI_BODY_A], ints[PI_BODY_B] = i, j
-        ints[PI_PART_A], ints[PI_PART_B] = p, q
-    return cursor

@@ -219,10 +219,10 @@ def check(result: Result) -> list[Claim]:
               "smaller with a damper", 100 * narrower, "%", narrower < 0.97),
         Claim("damper-fades", f"pulled at {p.fast_pull_speed:g} m/s the damper makes every swing "
               "smaller than the one before", "decreases little by little", 100 * shrink,
-              "% of the last", shrink < 0.99),
+              "%", shrink < 0.99),
         Claim("no-fading", f"pulled at {p.fast_pull_speed:g} m/s without damper stick-slip lasts: "
               "last swing within 5 % of the first",
-              "every cycle alike", 100 * kept, "% of the first", near(kept, 1.0, 0.05)),
+              "every cycle alike", 100 * kept, "%", near(kept, 1.0, 0.05)),
         Claim("equal", "with μ₀ = μ there is no repeated stick-slip: share of time sticking < 5 %",
               "t_stick = 0", 100 * share, "%", share < 0.05),
     ]  # fmt: skip

@@ -12,6 +12,7 @@ from tangere._jit import kernel
 Vec3 = tuple[float, float, float]
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int32]
+LongArray = NDArray[np.int64]
 
 
 @kernel

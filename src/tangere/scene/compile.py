@@ -10,15 +10,16 @@ from tangere.errors import SceneError
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.maths.vec import Array
 from tangere.model import (
+    NS,
     Hulls,
     Model,
     Sizes,
     State,
-    Tree,
     Work,
     World,
     new_pairs,
     new_soup,
+    new_tree,
 )
 from tangere.scene.scene import Body, Floor, Material, Scene
 
@@ -27,6 +28,7 @@ MAX_PARTS = 1 << 20
 # First guess of room; both grow when a step runs out of it.
 PAIRS_PER_PART = 6
 SOUP_VERTICES = 4096
+SUMS = 64
 
 
 class Compiled(NamedTuple):
@@ -182,14 +184,10 @@ def _new_state(count: int, springs: int) -> State:
 
 def _new_work(model: Model) -> Work:
     parts = len(model.part_body)
-    leaves = 1
-    while leaves < parts:
-        leaves *= 2
     verts, faces = model.world_start[-1]
     capacity = PAIRS_PER_PART * max(parts, 8)
     return Work(
         pairs=new_pairs(capacity),
-        spare=new_pairs(capacity),
         world=World(
             verts=np.zeros((verts, 3)),
             planes=np.zeros((faces, 4)),
@@ -197,15 +195,9 @@ def _new_work(model: Model) -> Work:
             aabb=np.zeros((parts, 6)),
             fat=np.tile([np.inf] * 3 + [-np.inf] * 3, (parts, 1)),
         ),
-        tree=Tree(
-            code=np.zeros(parts, np.int32),
-            order=np.zeros(parts, np.int32),
-            code2=np.zeros(parts, np.int32),
-            order2=np.zeros(parts, np.int32),
-            nodes=np.zeros((2 * leaves, 6)),
-            keys=np.zeros(2 * parts + 64, np.int64),
-        ),
+        tree=new_tree(parts, capacity),
         soup=new_soup(SOUP_VERTICES),
+        sums=np.zeros((SUMS, NS)),
     )
 
 

@@ -89,7 +89,7 @@ def play(
     """
     if seconds is not None and not 0.0 < seconds < float("inf"):
         raise SceneError(f"play seconds: must be positive, got {seconds:g}; leave it out to run on")
-    first, builder = _builder(scene)
+    first, builder = page_builder(scene)
     settings = Settings(first, method=method, dt=dt)
     # On a fresh machine the kernels compile here, with a word on the terminal, not behind the page.
     builder(settings).simulation.step(1)
@@ -108,7 +108,7 @@ def scene_names() -> list[str]:
     return list(SCENES)
 
 
-def _builder(scene: Scene | str) -> tuple[str, Callable[[Settings], Built]]:
+def page_builder(scene: Scene | str) -> tuple[str, Callable[[Settings], Built]]:
     """Name of the first scene, and a function from settings to a simulation."""
     from tangere.scene.scene import Scene
 

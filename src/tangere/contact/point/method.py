@@ -46,8 +46,8 @@ from tangere.model import (
 def respond(z: Sizes, m: Model, h: Hulls, s: State, w: Work, dt: float, step: int) -> int:
     """Add the contact wrenches of all pairs to `s.wrench`; returns OK."""
     for pair in range(w.pairs.used[0]):
-        ints = off(w.pairs.ints, NI * pair)
-        floats = off(w.pairs.floats, NF * pair)
+        ints = off(w.pairs.ints, NI * w.pairs.slot[pair])
+        floats = off(w.pairs.floats, NF * w.pairs.slot[pair])
         if ints[PI_BODY_A] >= z.bodies:
             depth, c = _deepest_on_floor(z, m, h, s, w, step, ints, floats)
         else:

@@ -34,7 +34,6 @@ from tangere.model import (
     PF_MOMENTS,
     PF_NORMAL,
     PF_PRESS,
-    PF_SUMS,
     PF_THETA,
     PF_TORQUE,
     PF_VOLUME,
@@ -77,6 +76,7 @@ def contact_wrench(
     s: State,
     ints: PtrI4,
     floats: PtrF8,
+    q: PtrF8,
     law: Law,
     area: float,
     size: float,
@@ -87,13 +87,12 @@ def contact_wrench(
 ) -> bool:
     """Compute force and torque on b and advance the friction spring; false when nothing presses.
 
-    area: normalising area S_A [m²]; size: length scale of the smaller part [m]; two_sided: false
-    for a floor, whose side of the patch is not integrated.
+    q: integrals over the patch (see `patch`); area: normalising area S_A [m²]; size: length of
+    the smaller part [m]; two_sided: false for a floor, whose side of the patch is not integrated.
     """
     i, j = ints[PI_BODY_A], ints[PI_BODY_B]
     n = (floats[PF_NORMAL], floats[PF_NORMAL + 1], floats[PF_NORMAL + 2])
     t1, t2 = basis(n)
-    q = off(floats, PF_SUMS)
     share = 0.5 if two_sided else 1.0  # of the summed areas: each side covers the patch once
     s_c = share * q[S0]
     cx, cy = q[SX] / q[S0], q[SY] / q[S0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, off
-from tangere.collision.broad import boxes_apart
+from tangere.collision.broad import BITS, MASK, below_floor, boxes_apart
 from tangere.collision.clip import ON_PLANE, View, clip_floor, clip_volume
 from tangere.collision.dual import FAILED, dual_volume
 from tangere.collision.narrow import GAP, contact_normal, highest, thinner, world_view
@@ -23,6 +23,7 @@ from tangere.maths.vec import Vec3, basis, scale
 from tangere.model import (
     NF,
     NI,
+    NS,
     OK,
     PF_AREA,
     PF_CENTRE,
@@ -30,7 +31,6 @@ from tangere.model import (
     PF_FORCE,
     PF_NORMAL,
     PF_PRESS,
-    PF_SUMS,
     PF_TORQUE,
     PF_VOLUME,
     PHASE_APART,
@@ -69,6 +69,7 @@ def respond(
     dt: float,
     step: int,
     soup_size: int,
+    sums_size: int,
     settings: Settings,
 ) -> int:
     """Add the contact wrenches of all pairs to `s.wrench`; returns OK or SOUP_FULL.
@@ -79,36 +80,67 @@ def respond(
     count = w.pairs.used[0]
     at = 0
     while at < count:
-        i = w.pairs.ints[NI * at + PI_BODY_A]
-        j = w.pairs.ints[NI * at + PI_BODY_B]
+        owner = w.pairs.owner[at]
+        other = w.pairs.key[at] >> (2 * BITS)
         end = at
         polygons = 0
         area = 0.0
         w.soup.start[0] = 0
         while (
-            end < count
-            and w.pairs.ints[NI * end + PI_BODY_A] == i
-            and w.pairs.ints[NI * end + PI_BODY_B] == j
+            end < count and w.pairs.owner[end] == owner and w.pairs.key[end] >> (2 * BITS) == other
         ):
-            ints = off(w.pairs.ints, NI * end)
-            floats = off(w.pairs.floats, NF * end)
-            if i >= z.bodies:
-                polygons = _touch_floor(z, m, h, s, w, step, soup_size, polygons, ints, floats)
-            else:
-                polygons = _touch(
-                    m, h, s, w, step, soup_size, settings.algorithm, polygons, ints, floats
-                )
-            if polygons < 0:
+            if end - at >= sums_size:
                 return SOUP_FULL
-            if ints[PI_PHASE] == PHASE_TOUCH:
-                area += floats[PF_AREA]
+            near = _near(z, m, w, w.pairs.key[end])
+            if near or w.pairs.live[end] != 0:
+                ints = off(w.pairs.ints, NI * w.pairs.slot[end])
+                floats = off(w.pairs.floats, NF * w.pairs.slot[end])
+                sums = off(w.sums, NS * (end - at))
+                if not near:
+                    _quiet(ints, floats, min(ints[PI_PHASE], PHASE_APART))
+                elif other >= z.bodies:
+                    polygons = _touch_floor(
+                        z, m, h, s, w, step, soup_size, polygons, ints, floats, sums
+                    )
+                else:
+                    polygons = _touch(
+                        m,
+                        h,
+                        s,
+                        w,
+                        step,
+                        soup_size,
+                        settings.algorithm,
+                        polygons,
+                        ints,
+                        floats,
+                        sums,
+                    )
+                if polygons < 0:
+                    return SOUP_FULL
+                w.pairs.live[end] = 1 if near or ints[PI_MISSED] < FORGET else 0
+                if ints[PI_PHASE] == PHASE_TOUCH:
+                    area += floats[PF_AREA]
             end += 1
-        for pair in range(at, end):
-            ints = off(w.pairs.ints, NI * pair)
-            if ints[PI_PHASE] == PHASE_TOUCH:
-                _press(z, m, h, s, ints, off(w.pairs.floats, NF * pair), dt, settings, area, w.soup)
+        if area > 0.0:
+            for pair in range(at, end):
+                ints = off(w.pairs.ints, NI * w.pairs.slot[pair])
+                if ints[PI_PHASE] == PHASE_TOUCH:
+                    floats = off(w.pairs.floats, NF * w.pairs.slot[pair])
+                    sums = off(w.sums, NS * (pair - at))
+                    _press(z, m, h, s, ints, floats, sums, dt, settings, area, w.soup)
         at = end
     return OK
+
+
+@kernel
+def _near(z: Sizes, m: Model, w: Work, key: int) -> bool:
+    """Whether the boxes of a pair meet, or the part's box the floor: known from the list alone."""
+    j = key >> (2 * BITS)
+    box = off(w.world.aabb, 6 * ((key >> BITS) & MASK))
+    if j >= z.bodies:
+        return below_floor(box, off(m.floor_plane, 4 * (j - z.bodies)))
+    return not boxes_apart(box, off(w.world.aabb, 6 * (key & MASK)))
 
 
 @kernel
@@ -135,13 +167,10 @@ def _touch(
     first: int,
     ints: PtrI4,
     floats: PtrF8,
+    sums: PtrF8,
 ) -> int:
     """Geometry of a pair of convex parts: normal, polygons, integrals; the polygon count."""
     p, q = ints[PI_PART_A], ints[PI_PART_B]
-    if boxes_apart(off(w.world.aabb, 6 * p), off(w.world.aabb, 6 * q)):
-        if ints[PI_PHASE] == PHASE_TOUCH or ints[PI_MISSED] < FORGET:
-            _quiet(ints, floats, min(ints[PI_PHASE], PHASE_APART))
-        return first
     a = world_view(m, h, s, w.world, p, step)
     b = world_view(m, h, s, w.world, q, step)
     size = min(h.size[m.part_hull[p]], h.size[m.part_hull[q]])
@@ -170,7 +199,7 @@ def _touch(
     if depth > DEEP * size:
         n = (floats[PF_NORMAL], floats[PF_NORMAL + 1], floats[PF_NORMAL + 2])
         extra = max(0.0, depth - thinner(a, b, n))
-    return _integrate(a, b, point, depth, extra, size, 0.5, w.soup, first, last, ints, floats)
+    return _integrate(a, b, point, depth, extra, size, 0.5, w.soup, first, last, ints, floats, sums)
 
 
 @kernel
@@ -185,19 +214,14 @@ def _touch_floor(
     first: int,
     ints: PtrI4,
     floats: PtrF8,
+    sums: PtrF8,
 ) -> int:
     """Geometry of a part on a half-space: its down-facing faces below the plane."""
     q = ints[PI_PART_B]
     plane = off(m.floor_plane, 4 * (ints[PI_BODY_A] - z.bodies))
     n = (plane[0], plane[1], plane[2])
-    box = off(w.world.aabb, 6 * q)
-    low = -plane[3]
     for k in range(3):
-        low += plane[k] * (box[k] if plane[k] > 0.0 else box[3 + k])
         floats[PF_NORMAL + k] = n[k]
-    if low > 0.0:
-        _quiet(ints, floats, PHASE_APART)
-        return first
     b = world_view(m, h, s, w.world, q, step)
     depth = plane[3] + highest(b, scale(-1.0, n))
     if not depth > 0.0:
@@ -212,7 +236,9 @@ def _touch_floor(
     height = n[0] * x[0] + n[1] * x[1] + n[2] * x[2] - plane[3]
     point = (x[0] - height * n[0], x[1] - height * n[1], x[2] - height * n[2])
     none = View(b.verts, 0, b.planes, 0, b.loop_start, b.loops)
-    return _integrate(none, b, point, depth, 0.0, size, 1.0, w.soup, first, last, ints, floats)
+    return _integrate(
+        none, b, point, depth, 0.0, size, 1.0, w.soup, first, last, ints, floats, sums
+    )
 
 
 @kernel
@@ -229,11 +255,11 @@ def _integrate(
     last: int,
     ints: PtrI4,
     floats: PtrF8,
+    sums: PtrF8,
 ) -> int:
     """Fill the integrals of the patch; decide whether there is anything to press on."""
     n = (floats[PF_NORMAL], floats[PF_NORMAL + 1], floats[PF_NORMAL + 2])
     t1, t2 = basis(n)
-    sums = off(floats, PF_SUMS)
     sums[POINT], sums[POINT + 1], sums[POINT + 2] = point
     sums[EXTRA] = extra
     measure(a, b, n, t1, t2, soup, first, last, sums)
@@ -257,6 +283,7 @@ def _press(
     s: State,
     ints: PtrI4,
     floats: PtrF8,
+    sums: PtrF8,
     dt: float,
     settings: Settings,
     area: float,
@@ -275,7 +302,6 @@ def _press(
             size, reference = h.size[hull], h.face_area[hull]
     pressed = False
     if settings.normalization == PATCH and floats[PF_AREA] < POINT_PATCH * size * size:
-        sums = off(floats, PF_SUMS)
         c = (sums[POINT], sums[POINT + 1], sums[POINT + 2])
         pressed = single_point(s, ints, floats, law, law.k * floats[PF_DEPTH] / 3.0, c)
     else:
@@ -284,7 +310,7 @@ def _press(
         elif settings.normalization == FIXED:
             area = reference
         pressed = contact_wrench(
-            s, ints, floats, law, area, size, dt, settings.friction, i < z.bodies, soup
+            s, ints, floats, sums, law, area, size, dt, settings.friction, i < z.bodies, soup
         )
     if pressed:
         ints[PI_MISSED] = 0
