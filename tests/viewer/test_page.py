@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tangere.viewer.app import Page, _builder
+from tangere.viewer.app import Page, page_builder
 from tangere.viewer.runner import Frame, Runner, Settings
 from tangere.viewer.stage import CAMERA, CAMERA_ANGLE, CAMERA_TARGET, Stage
 
@@ -68,7 +68,7 @@ class Session:
 @pytest.fixture(scope="module")
 def session() -> Iterator[Session]:
     playwright = pytest.importorskip("playwright.sync_api")
-    first, build = _builder("blocks")
+    first, build = page_builder("blocks")
     settings = Settings(first)
     build(settings).simulation.step(1)  # compiles where needed, before the page is timed
     shown = Page(Runner(settings, build))
@@ -223,6 +223,23 @@ def test_method_switches_and_hides_what_it_does_not_have(session: Session) -> No
     session.choose("Method", "volume")
     session.wait_for(lambda frame: frame.built.settings.method == "volume")
     session.page.get_by_text("Normalised", exact=True).wait_for()
+
+
+def test_past_the_limit_the_page_says_so_and_recovers(session: Session) -> None:
+    """Damping and stiffness times ten: words at once, and words when it has flown apart."""
+    sliders = session.page.locator(".mantine-NumberInput-input")
+    for slider in (0, 1):
+        sliders.nth(slider).fill("10")
+    session.page.get_by_text("Past the stability limit").wait_for()
+    session.wait_for(lambda frame: frame.fault)
+    session.page.get_by_role("alert").filter(has_text="Stopped at t = ").wait_for()
+    session.page.get_by_role("button", name="Resume", exact=True).wait_for(state="detached")
+    for slider in (0, 1):
+        sliders.nth(slider).fill("1")
+    session.page.get_by_text("Stable (").wait_for()
+    session.press("Reset")
+    session.wait_for(lambda frame: not frame.fault and frame.time > 0.1)
+    session.page.get_by_text("Stopped at t = ").wait_for(state="detached")
 
 
 def test_another_scene(session: Session) -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tangere.errors import SceneError
-from tangere.viewer.runner import Built, Runner, Settings, Tally, trouble_of
+from tangere.viewer.runner import Built, Runner, Settings, Tally
+from tangere.viewer.watch import Watch
 
 if TYPE_CHECKING:
     from tangere.scene.scene import Scene
@@ -142,6 +143,7 @@ def page_builder(scene: Scene | str) -> tuple[str, Callable[[Settings], Built]]:
 
 def _run_headless(built: Built, seconds: float) -> PlaySummary:
     simulation, tally = built.simulation, Tally()
+    watch = Watch(built.scene, simulation)
     chunk = max(1, round(HEADLESS_CHUNK / simulation.dt))
     total = max(1, round(seconds / simulation.dt))
     begin = time.perf_counter()
@@ -150,7 +152,8 @@ def _run_headless(built: Built, seconds: float) -> PlaySummary:
         start = time.perf_counter()
         try:
             simulation.step(steps)
-            trouble = trouble_of(built.scene, simulation.positions, simulation.orientations)
+            energy = simulation.energy.total
+            trouble = watch.trouble(simulation.positions, simulation.orientations, energy)
         except ArithmeticError as error:
             trouble = str(error)
         if trouble:

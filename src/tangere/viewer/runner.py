@@ -20,6 +20,7 @@ import numpy as np
 from tangere.errors import SceneError
 from tangere.maths.vec import Array
 from tangere.viewer.hand import Grip, Pull
+from tangere.viewer.watch import REMEDY, Watch
 
 if TYPE_CHECKING:
     from tangere.scene.scene import Scene
@@ -29,8 +30,6 @@ FRAME = 1.0 / 60.0  # [s] between frames
 SHARE = 0.75  # part of a frame that stepping may fill; the page needs the rest
 LONGEST_FRAME = 2.0 * FRAME  # [s] simulated for one frame at most, so that no burst follows a stall
 PULL_INTERVAL = 0.004  # [s] between two impulses of the pulling spring
-FAR = 1e3  # distance at which a body has left, in sizes of the scene
-REMEDY = "lower stiffness or damping and press Reset"
 SMOOTHING = 0.1  # weight of the newest frame in the shown step time and real-time factor
 
 
@@ -122,6 +121,7 @@ class Runner:
         self._build = build
         self._wanted = settings
         self._built = build(settings)
+        self._watch = Watch(self._built.scene, self._built.simulation)
         self._fresh = False
         self._take = 0
         self._steps = 0
@@ -201,7 +201,8 @@ class Runner:
                 self._halt(f"{type(error).__name__}: {error}")
             frame = self._snapshot()
             if not frame.fault:
-                trouble = trouble_of(frame.built.scene, frame.positions, frame.orientations)
+                energy = frame.kinetic + frame.potential + frame.springs
+                trouble = self._watch.trouble(frame.positions, frame.orientations, energy)
                 if trouble:
                     self._halt(f"{trouble}; {REMEDY}")
                     frame = self._snapshot()
@@ -286,6 +287,7 @@ class Runner:
         else:
             self._take += 1
             self._steps, self._before = 0, 0.0
+            self._watch = Watch(new.scene, new.simulation)
             self._paused = self._paused and not self._fault
         self._let_go()
         self._built, self._notice, self._fault = new, None, False
@@ -340,19 +342,6 @@ def carry_motion(old: Simulation, new: Simulation, bodies: int) -> None:
         source, target = old[body], new[body]
         target.position, target.orientation = source.position, source.orientation
         target.velocity, target.angular_velocity = source.velocity, source.angular_velocity
-
-
-def trouble_of(scene: Scene, positions: Array, orientations: Array) -> str | None:
-    """What is wrong with the poses in words, or None: numbers lost, or a body far away."""
-    lost = ~(np.isfinite(positions).all(axis=1) & np.isfinite(orientations).all(axis=1))
-    if lost.any():
-        return f"the pose of {scene.bodies[int(np.argmax(lost))].name} is no longer a number"
-    start = np.array([body.position for body in scene.bodies]).reshape(-1, 3)
-    reach = FAR * (1.0 + float(np.abs(start).max(initial=0.0)))
-    gone = np.abs(positions).max(axis=1, initial=0.0) > reach
-    if gone.any():
-        return f"{scene.bodies[int(np.argmax(gone))].name} flew more than {reach:.0f} m away"
-    return None
 
 
 def _smooth(old: float, new: float) -> float:
