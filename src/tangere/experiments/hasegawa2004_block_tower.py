@@ -154,7 +154,7 @@ def check(result: Result) -> list[Claim]:
     for n in ("3", "6"):
         stand = stands[n]
         drift, tilt = float(np.max(stand.drift)), float(np.max(stand.tilt))
-        late = stand.time >= 2.0
+        late = stand.time >= min(2.0, float(stand.time[-1]))  # a run cut short still has an end
         kinetic = float(np.max(stand.kinetic[late]))
         for key, text, measured, unit, good in (
             ("drift", "drift below 5 mm", 1e3 * drift, "mm", drift < 5e-3),
