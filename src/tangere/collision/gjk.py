@@ -42,8 +42,10 @@ def gjk(
 ) -> tuple[int, float, float, float, float, float, float, float]:
     """Status, distance, witness on a (x, y, z), witness on b (x, y, z) of two convex vertex clouds.
 
-    v = argmin |w| over w in A - (B + shift). When OVERLAP, the distance is 0 and both witnesses are
-    one common point. `simplex` is left ready for the next call in either case.
+    v = argmin |w| over w in A - (B + shift). The distance is good to rounding; the direction too,
+    except that features whose directions differ by less than 1e-8 may stand for each other. When
+    OVERLAP, the distance is 0 and both witnesses are one common point. `simplex` is left ready for
+    the next call in either case.
 
     Args:
         va: Vertices of a, 3 na floats, world axes [m].

@@ -120,13 +120,21 @@ def polygons(
     u, v = np.ptp(p.vertices, axis=0).max(), np.ptp(q.vertices, axis=0).max()
     # Planes of the larger part carry its rounding, whatever the size of the smaller one.
     eps = float(ON_PLANE * min(u, v) + 4.0 * np.finfo(np.float64).eps * max(u, v))
-    middle = 0.5 * (witness[0:3] + witness[3:6])
-    guess = (float(middle[0]), float(middle[1]), float(middle[2]))
+    guess = _inner_point(p, q, 0.5 * (witness[0:3] + witness[3:6]))
     count = _polygons(p, q, algorithm == "dual", guess, eps, soup)
     if count < 0:
         raise AssertionError(f"contact volume: {CAPACITY} corners do not suffice")
     starts = soup.start[: count + 1].copy()
     return soup.xyz[: starts[-1]].copy(), starts
+
+
+def _inner_point(p: Polyhedron, q: Polyhedron, middle: Array) -> Vec3:
+    """Of the middle between the witnesses and the middle of each part, the one furthest inside."""
+    points = np.array([middle, p.vertices.mean(axis=0), q.vertices.mean(axis=0)])
+    planes = np.vstack((p.planes, q.planes))
+    inside = (planes[:, 3] - points @ planes[:, :3].T).min(axis=1)
+    x, y, z = (float(c) for c in points[np.argmax(inside)])
+    return x, y, z
 
 
 @kernel
