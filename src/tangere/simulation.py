@@ -351,6 +351,7 @@ class BodyState:
         q = quat_product(orientation, c.principal[i])
         c.state.quaternion[i] = q / np.linalg.norm(q)
         c.state.rotation[i] = rotation_of(c.state.quaternion[i]).reshape(9)
+        c.work.world.stamp[c.model.part_start[i] : c.model.part_start[i + 1]] = -1
         self._sim._forget_contacts(i)
 
     @property

@@ -88,12 +88,14 @@ def _invalidate(z: Sizes, w: Work) -> None:
 
 @kernel
 def _integrate(z: Sizes, m: Model, s: State, dt: float) -> bool:
-    """Move all bodies by their wrenches; false, and nothing moved, when one is not finite."""
+    """Move all bodies by their wrenches; false, and nothing moved, when one would be lost."""
     for i in range(z.bodies):
         row, more = off(s.wrench, 6 * i), off(s.applied, 6 * i)
         total = 0.0
-        for k in range(6):
-            total += row[k] + more[k]
+        for k in range(3):
+            v = s.velocity[3 * i + k] + dt * m.inv_mass[i] * (row[k] + more[k])
+            w = s.momentum[3 * i + k] + dt * (row[3 + k] + more[3 + k])
+            total += s.position[3 * i + k] + dt * v + w * m.inv_inertia[3 * i + k]
         if not isfinite(total):
             return False
     for i in range(z.bodies):

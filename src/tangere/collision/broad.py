@@ -202,7 +202,7 @@ def _walk(z: Sizes, m: Model, w: Work, p: int, least: int, found: int) -> int:
     world, tree = w.world, w.tree
     room = w.tree.moved[2]
     leaves = tree.moved[1]
-    i = m.part_body[p]
+    i = int(m.part_body[p])  # keys need 64 bits, in plain Python too
     fixed = m.inv_mass[i] == 0.0
     box = off(world.fat, 6 * p)
     top = 1
@@ -217,24 +217,24 @@ def _walk(z: Sizes, m: Model, w: Work, p: int, least: int, found: int) -> int:
             stack[top + 1] = 2 * node + 2
             top += 2
             continue
-        q = tree.order[node - (leaves - 1)]
-        j = m.part_body[q]
+        q = int(tree.order[node - (leaves - 1)])
+        j = int(m.part_body[q])
         if j >= least and j != i and not (fixed and m.inv_mass[j] == 0.0):
             if found >= room:
                 return -1
             if i < j:
                 tree.owners[found] = i
-                tree.keys[found] = (j << (2 * BITS)) | (p << BITS) | q
+                tree.keys[found] = (j << (2 * BITS)) | (int(p) << BITS) | q
             else:
                 tree.owners[found] = j
-                tree.keys[found] = (i << (2 * BITS)) | (q << BITS) | p
+                tree.keys[found] = (i << (2 * BITS)) | (q << BITS) | int(p)
             found += 1
     for f in range(z.floors):
         if not fixed and below_floor(box, off(m.floor_plane, 4 * f)):
             if found >= room:
                 return -1
             tree.owners[found] = i
-            tree.keys[found] = ((z.bodies + f) << (2 * BITS)) | (p << BITS)
+            tree.keys[found] = ((z.bodies + f) << (2 * BITS)) | (int(p) << BITS)
             found += 1
     return found
 

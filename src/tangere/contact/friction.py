@@ -143,7 +143,8 @@ def single_point(s: State, ints: PtrI4, floats: PtrF8, law: Law, spring: float, 
         ints[PI_MODE] = SLIP
         speed = sqrt(dot(u_t, u_t))
         direction = (-f[0] / size, -f[1] / size, -f[2] / size)
-        if speed > SLOW:
+        # a stretch against the motion, just after it turned back, first has to unwind
+        if speed > SLOW and dot(f, u_t) < 0.0:
             direction = (u_t[0] / speed, u_t[1] / speed, u_t[2] / speed)
         limit = law.mu * press
         f = (-limit * direction[0], -limit * direction[1], -limit * direction[2])

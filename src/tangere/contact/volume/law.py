@@ -184,7 +184,9 @@ def contact_wrench(
                 torque
             )
         if not sticks:
-            if u1 * u1 + u2 * u2 + w_n * w_n * j_n > SLOW * SLOW:
+            # a stretch against the motion, just after it turned back, first has to unwind
+            with_it = R1 * u1 + R2 * u2 + th * w_n * j_n > 0.0
+            if with_it and u1 * u1 + u2 * u2 + w_n * w_n * j_n > SLOW * SLOW:
                 spin = w_n if turns else 0.0
                 if rule == EXACT:
                     g1, g2, torque = traction(soup, first, last, pressure, u1, u2, spin, gyration)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, off
 from tangere.collision.broad import BITS, MASK, below_floor, boxes_apart
 from tangere.collision.clip import ON_PLANE, View, clip_floor, clip_volume
 from tangere.collision.dual import FAILED, dual_volume
-from tangere.collision.narrow import GAP, contact_normal, highest, thinner, world_view
+from tangere.collision.narrow import GAP, contact_normal, thinner, world_view
 from tangere.contact.friction import FORGET, apply_wrench, pair_law, single_point
 from tangere.contact.volume.law import (
     DUAL,
@@ -19,7 +21,7 @@ from tangere.contact.volume.law import (
     contact_wrench,
 )
 from tangere.contact.volume.patch import EXTRA, H0, POINT, S0, measure
-from tangere.maths.vec import Vec3, basis, scale
+from tangere.maths.vec import Vec3, basis
 from tangere.model import (
     NF,
     NI,
@@ -223,7 +225,7 @@ def _touch_floor(
     for k in range(3):
         floats[PF_NORMAL + k] = n[k]
     b = world_view(m, h, s, w.world, q, step)
-    depth = plane[3] + highest(b, scale(-1.0, n))
+    under, depth = _lowest(b, plane)
     if not depth > 0.0:
         _quiet(ints, floats, PHASE_APART)
         return first
@@ -231,14 +233,25 @@ def _touch_floor(
     last = clip_floor(b, plane, ON_PLANE * size, w.soup, first, soup_size)
     if last < 0:
         return last
-    # a point of the plane near the part keeps the integrals well conditioned
-    x = off(b.verts, 0)
-    height = n[0] * x[0] + n[1] * x[1] + n[2] * x[2] - plane[3]
-    point = (x[0] - height * n[0], x[1] - height * n[1], x[2] - height * n[2])
+    # a point of the plane inside the patch keeps the integrals well conditioned
+    x = off(b.verts, 3 * under)
+    point = (x[0] + depth * n[0], x[1] + depth * n[1], x[2] + depth * n[2])
     none = View(b.verts, 0, b.planes, 0, b.loop_start, b.loops)
     return _integrate(
         none, b, point, depth, 0.0, size, 1.0, w.soup, first, last, ints, floats, sums
     )
+
+
+@kernel
+def _lowest(b: View, plane: PtrF8) -> tuple[int, float]:
+    """Vertex deepest below a plane N·x = d, and its depth [m]."""
+    under, depth = 0, -inf
+    for i in range(b.vert_count):
+        x = off(b.verts, 3 * i)
+        below = plane[3] - (x[0] * plane[0] + x[1] * plane[1] + x[2] * plane[2])
+        if below > depth:
+            under, depth = i, below
+    return under, depth
 
 
 @kernel
