@@ -66,7 +66,9 @@ def update_boxes(z: Sizes, m: Model, h: Hulls, s: State, dt: float, w: World, le
         out = off(w.aabb, 6 * p)
         fat = off(w.fat, 6 * p)
         spin = sqrt(o[0] * o[0] + o[1] * o[1] + o[2] * o[2])
-        reach = dt * spin * (box[3] + box[4] + box[5])
+        # no corner is further from the body's centre than this, wherever the part sits on it
+        far = abs(box[0]) + abs(box[1]) + abs(box[2]) + box[3] + box[4] + box[5]
+        reach = dt * spin * far
         inside = True
         for k in range(3):
             c = x[k] + r[3 * k] * box[0] + r[3 * k + 1] * box[1] + r[3 * k + 2] * box[2]
@@ -434,6 +436,7 @@ def _heap_sort(keys: PtrI8, owners: PtrI4, n: int) -> None:
 
 @kernel
 def _swap(keys: PtrI8, owners: PtrI4, i: int, j: int) -> None:
+    """Exchange two pairs."""
     key, owner = keys[i], owners[i]
     keys[i], owners[i] = keys[j], owners[j]
     keys[j], owners[j] = key, owner
@@ -441,6 +444,7 @@ def _swap(keys: PtrI8, owners: PtrI4, i: int, j: int) -> None:
 
 @kernel
 def _sift(keys: PtrI8, owners: PtrI4, root: int, end: int) -> None:
+    """Let an entry sink to its place in the heap."""
     while True:
         child = 2 * root + 1
         if child >= end:
