@@ -103,6 +103,7 @@ def _clip_faces(
 def _clip_by_bits(
     a: View, b: View, eps: float, second: bool, owner: int, soup: Soup, count: int, capacity: int
 ) -> int:
+    """As `_clip_faces`, with one bit per plane and vertex."""
     out = local_i8(512)  # bit j: vertex outside plane j
     on = local_i8(512)  # bit j: vertex on plane j
     for i in range(a.vert_count):
@@ -150,6 +151,7 @@ def _clip_by_bits(
 def _clip_by_list(
     a: View, b: View, eps: float, second: bool, owner: int, soup: Soup, count: int, capacity: int
 ) -> int:
+    """As `_clip_faces`, with a list of the planes that cut the common box."""
     lo, hi = _common_box(a, b)
     cutting = local_i4(512)  # planes of b that cut the common box
     wall = local_f8(4)

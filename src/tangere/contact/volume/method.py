@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf
+from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, off
@@ -61,6 +62,28 @@ THIN = 1e-14
 DEEP = 0.5
 
 
+class Scope(NamedTuple):
+    """All that the contacts of one step read, and where they write."""
+
+    z: Sizes
+    m: Model
+    h: Hulls
+    s: State
+    w: Work
+    dt: float
+    step: int
+    soup_size: int
+    settings: Settings
+
+
+class Row(NamedTuple):
+    """One pair: what it remembers, and the integrals of its patch."""
+
+    ints: PtrI4
+    floats: PtrF8
+    sums: PtrF8
+
+
 @kernel
 def respond(
     z: Sizes,
@@ -79,6 +102,7 @@ def respond(
     Pairs of the same two bodies stand together: their convex pieces share one normalising area, so
     that a body cut in pieces feels like the whole ([HASEGAWA2004] leaves it open).
     """
+    scope = Scope(z, m, h, s, w, dt, step, soup_size, settings)
     count = w.pairs.used[0]
     at = 0
     while at < count:
@@ -95,44 +119,37 @@ def respond(
                 return SOUP_FULL
             near = _near(z, m, w, w.pairs.key[end])
             if near or w.pairs.live[end] != 0:
-                ints = off(w.pairs.ints, NI * w.pairs.slot[end])
-                floats = off(w.pairs.floats, NF * w.pairs.slot[end])
-                sums = off(w.sums, NS * (end - at))
+                row = _row(w, at, end)
                 if not near:
-                    _quiet(ints, floats, min(ints[PI_PHASE], PHASE_APART))
+                    _quiet(row, min(row.ints[PI_PHASE], PHASE_APART))
                 elif other >= z.bodies:
-                    polygons = _touch_floor(
-                        z, m, h, s, w, step, soup_size, polygons, ints, floats, sums
-                    )
+                    polygons = _touch_floor(scope, polygons, row)
                 else:
-                    polygons = _touch(
-                        m,
-                        h,
-                        s,
-                        w,
-                        step,
-                        soup_size,
-                        settings.algorithm,
-                        polygons,
-                        ints,
-                        floats,
-                        sums,
-                    )
+                    polygons = _touch(scope, polygons, row)
                 if polygons < 0:
                     return SOUP_FULL
-                w.pairs.live[end] = 1 if near or ints[PI_MISSED] < FORGET else 0
-                if ints[PI_PHASE] == PHASE_TOUCH:
-                    area += floats[PF_AREA]
+                w.pairs.live[end] = 1 if near or row.ints[PI_MISSED] < FORGET else 0
+                if row.ints[PI_PHASE] == PHASE_TOUCH:
+                    area += row.floats[PF_AREA]
             end += 1
         if area > 0.0:
             for pair in range(at, end):
-                ints = off(w.pairs.ints, NI * w.pairs.slot[pair])
-                if ints[PI_PHASE] == PHASE_TOUCH:
-                    floats = off(w.pairs.floats, NF * w.pairs.slot[pair])
-                    sums = off(w.sums, NS * (pair - at))
-                    _press(z, m, h, s, ints, floats, sums, dt, settings, area, w.soup)
+                row = _row(w, at, pair)
+                if row.ints[PI_PHASE] == PHASE_TOUCH:
+                    _press(scope, row, area)
         at = end
     return OK
+
+
+@kernel
+def _row(w: Work, first: int, pair: int) -> Row:
+    """Row of a pair in the list; `first` is the first pair of the same two bodies."""
+    slot = w.pairs.slot[pair]
+    return Row(
+        off(w.pairs.ints, NI * slot),
+        off(w.pairs.floats, NF * slot),
+        off(w.sums, NS * (pair - first)),
+    )
 
 
 @kernel
@@ -146,8 +163,9 @@ def _near(z: Sizes, m: Model, w: Work, key: int) -> bool:
 
 
 @kernel
-def _quiet(ints: PtrI4, floats: PtrF8, phase: int) -> None:
+def _quiet(row: Row, phase: int) -> None:
     """Leave no force; after a step of grace the friction spring is forgotten."""
+    ints, floats = row.ints, row.floats
     ints[PI_PHASE] = phase
     ints[PI_MISSED] = min(ints[PI_MISSED] + 1, FORGET)
     floats[PF_AREA], floats[PF_VOLUME], floats[PF_PRESS] = 0.0, 0.0, 0.0
@@ -158,24 +176,13 @@ def _quiet(ints: PtrI4, floats: PtrF8, phase: int) -> None:
 
 
 @kernel
-def _touch(
-    m: Model,
-    h: Hulls,
-    s: State,
-    w: Work,
-    step: int,
-    soup_size: int,
-    algorithm: int,
-    first: int,
-    ints: PtrI4,
-    floats: PtrF8,
-    sums: PtrF8,
-) -> int:
+def _touch(e: Scope, first: int, row: Row) -> int:
     """Geometry of a pair of convex parts: normal, polygons, integrals; the polygon count."""
+    ints, floats = row.ints, row.floats
     p, q = ints[PI_PART_A], ints[PI_PART_B]
-    a = world_view(m, h, s, w.world, p, step)
-    b = world_view(m, h, s, w.world, q, step)
-    size = min(h.size[m.part_hull[p]], h.size[m.part_hull[q]])
+    a = world_view(e.m, e.h, e.s, e.w.world, p, e.step)
+    b = world_view(e.m, e.h, e.s, e.w.world, q, e.step)
+    size = min(e.h.size[e.m.part_hull[p]], e.h.size[e.m.part_hull[q]])
     simplex = off(ints, PI_SIMPLEX)
     touching, point, depth = contact_normal(
         a, b, GAP * size, ints[PI_PHASE], off(floats, PF_NORMAL), simplex
@@ -183,63 +190,59 @@ def _touch(
     if not touching:
         if ints[PI_PHASE] == PHASE_TOUCH:
             simplex[0] = 0
-        _quiet(ints, floats, PHASE_APART)
+        _quiet(row, PHASE_APART)
         return first
     last = FAILED
-    if algorithm == DUAL:
+    if e.settings.algorithm == DUAL:
         guess = point
         if ints[PI_MISSED] == 0:  # the middle of the last patch is better centred
             guess = (floats[PF_CENTRE], floats[PF_CENTRE + 1], floats[PF_CENTRE + 2])
-        last = dual_volume(a, b, guess, w.soup, first, soup_size)
+        last = dual_volume(a, b, guess, e.w.soup, first, e.soup_size)
     if last == FAILED:
-        last = clip_volume(a, b, ON_PLANE * size, w.soup, first, soup_size)
+        last = clip_volume(a, b, ON_PLANE * size, e.w.soup, first, e.soup_size)
     if last < 0:
         return last
     # A body pushed right through another would feel no more force: count the overlap beyond its
-    # thickness
+    # thickness.
     extra = 0.0
     if depth > DEEP * size:
         n = (floats[PF_NORMAL], floats[PF_NORMAL + 1], floats[PF_NORMAL + 2])
         extra = max(0.0, depth - thinner(a, b, n))
-    return _integrate(a, b, point, depth, extra, size, 0.5, w.soup, first, last, ints, floats, sums)
+    floats[PF_DEPTH] = depth
+    _plane(row, point, extra)
+    return _integrate(a, b, size, 0.5, e.w.soup, first, last, row)
 
 
 @kernel
-def _touch_floor(
-    z: Sizes,
-    m: Model,
-    h: Hulls,
-    s: State,
-    w: Work,
-    step: int,
-    soup_size: int,
-    first: int,
-    ints: PtrI4,
-    floats: PtrF8,
-    sums: PtrF8,
-) -> int:
+def _touch_floor(e: Scope, first: int, row: Row) -> int:
     """Geometry of a part on a half-space: its down-facing faces below the plane."""
-    q = ints[PI_PART_B]
-    plane = off(m.floor_plane, 4 * (ints[PI_BODY_A] - z.bodies))
+    q = row.ints[PI_PART_B]
+    plane = off(e.m.floor_plane, 4 * (row.ints[PI_BODY_A] - e.z.bodies))
     n = (plane[0], plane[1], plane[2])
     for k in range(3):
-        floats[PF_NORMAL + k] = n[k]
-    b = world_view(m, h, s, w.world, q, step)
+        row.floats[PF_NORMAL + k] = n[k]
+    b = world_view(e.m, e.h, e.s, e.w.world, q, e.step)
     under, depth = _lowest(b, plane)
     if not depth > 0.0:
-        _quiet(ints, floats, PHASE_APART)
+        _quiet(row, PHASE_APART)
         return first
-    size = h.size[m.part_hull[q]]
-    last = clip_floor(b, plane, ON_PLANE * size, w.soup, first, soup_size)
+    size = e.h.size[e.m.part_hull[q]]
+    last = clip_floor(b, plane, ON_PLANE * size, e.w.soup, first, e.soup_size)
     if last < 0:
         return last
     # a point of the plane inside the patch keeps the integrals well conditioned
     x = off(b.verts, 3 * under)
-    point = (x[0] + depth * n[0], x[1] + depth * n[1], x[2] + depth * n[2])
+    row.floats[PF_DEPTH] = depth
+    _plane(row, (x[0] + depth * n[0], x[1] + depth * n[1], x[2] + depth * n[2]), 0.0)
     none = View(b.verts, 0, b.planes, 0, b.loop_start, b.loops)
-    return _integrate(
-        none, b, point, depth, 0.0, size, 1.0, w.soup, first, last, ints, floats, sums
-    )
+    return _integrate(none, b, size, 1.0, e.w.soup, first, last, row)
+
+
+@kernel
+def _plane(row: Row, point: Vec3, extra: float) -> None:
+    """Set the contact plane of a pair: a point of it, and depth to count everywhere [m]."""
+    row.sums[POINT], row.sums[POINT + 1], row.sums[POINT + 2] = point
+    row.sums[EXTRA] = extra
 
 
 @kernel
@@ -256,31 +259,15 @@ def _lowest(b: View, plane: PtrF8) -> tuple[int, float]:
 
 @kernel
 def _integrate(
-    a: View,
-    b: View,
-    point: Vec3,
-    depth: float,
-    extra: float,
-    size: float,
-    share: float,
-    soup: Soup,
-    first: int,
-    last: int,
-    ints: PtrI4,
-    floats: PtrF8,
-    sums: PtrF8,
+    a: View, b: View, size: float, share: float, soup: Soup, first: int, last: int, row: Row
 ) -> int:
     """Fill the integrals of the patch; decide whether there is anything to press on."""
+    ints, floats, sums = row.ints, row.floats, row.sums
     n = (floats[PF_NORMAL], floats[PF_NORMAL + 1], floats[PF_NORMAL + 2])
     t1, t2 = basis(n)
-    sums[POINT], sums[POINT + 1], sums[POINT + 2] = point
-    sums[EXTRA] = extra
     measure(a, b, n, t1, t2, soup, first, last, sums)
-    floats[PF_DEPTH] = depth
     if not (sums[S0] > 0.0 and sums[H0] > THIN * size * sums[S0]):
-        _quiet(ints, floats, PHASE_TOUCH if depth > THIN * size else PHASE_APART)
-        floats[PF_AREA] = 0.0
-        sums[S0] = 0.0
+        _quiet(row, PHASE_TOUCH if floats[PF_DEPTH] > THIN * size else PHASE_APART)
         return first
     ints[PI_PHASE] = PHASE_TOUCH
     ints[PI_FIRST], ints[PI_LAST] = first, last
@@ -289,44 +276,34 @@ def _integrate(
 
 
 @kernel
-def _press(
-    z: Sizes,
-    m: Model,
-    h: Hulls,
-    s: State,
-    ints: PtrI4,
-    floats: PtrF8,
-    sums: PtrF8,
-    dt: float,
-    settings: Settings,
-    area: float,
-    soup: Soup,
-) -> None:
+def _press(e: Scope, row: Row, area: float) -> None:
     """Wrench of a touching pair from its integrals; `area` is the patch area of both bodies."""
+    ints, floats, sums = row.ints, row.floats, row.sums
     if not floats[PF_AREA] > 0.0:
         return
     i, j = ints[PI_BODY_A], ints[PI_BODY_B]
-    law = pair_law(m, i, j, dt)
-    hull = m.part_hull[ints[PI_PART_B]]
-    size, reference = h.size[hull], h.face_area[hull]
-    if i < z.bodies:
-        hull = m.part_hull[ints[PI_PART_A]]
-        if h.size[hull] < size:
-            size, reference = h.size[hull], h.face_area[hull]
+    law = pair_law(e.m, i, j, e.dt)
+    hull = e.m.part_hull[ints[PI_PART_B]]
+    size, reference = e.h.size[hull], e.h.face_area[hull]
+    if i < e.z.bodies:
+        hull = e.m.part_hull[ints[PI_PART_A]]
+        if e.h.size[hull] < size:
+            size, reference = e.h.size[hull], e.h.face_area[hull]
     pressed = False
-    if settings.normalization == PATCH and floats[PF_AREA] < POINT_PATCH * size * size:
+    if e.settings.normalization == PATCH and floats[PF_AREA] < POINT_PATCH * size * size:
         c = (sums[POINT], sums[POINT + 1], sums[POINT + 2])
-        pressed = single_point(s, ints, floats, law, law.k * floats[PF_DEPTH] / 3.0, c)
+        pressed = single_point(e.s, ints, floats, law, law.k * floats[PF_DEPTH] / 3.0, c)
     else:
-        if settings.normalization == NONE:
+        if e.settings.normalization == NONE:
             area = 1.0
-        elif settings.normalization == FIXED:
+        elif e.settings.normalization == FIXED:
             area = reference
+        rule, two_sided = e.settings.friction, i < e.z.bodies
         pressed = contact_wrench(
-            s, ints, floats, sums, law, area, size, dt, settings.friction, i < z.bodies, soup
+            e.s, ints, floats, sums, law, area, size, e.dt, rule, two_sided, e.w.soup
         )
     if pressed:
         ints[PI_MISSED] = 0
-        apply_wrench(s, ints, floats)
+        apply_wrench(e.s, ints, floats)
     else:
-        _quiet(ints, floats, PHASE_TOUCH)
+        _quiet(row, PHASE_TOUCH)
