@@ -40,6 +40,7 @@ class Compiled(NamedTuple):
     state: State
     work: Work
     centre: Array  # centre of mass in each body's shape frame [m], shape (n, 3)
+    offset: Array  # the same in principal axes [m], shape (n, 3)
     principal: Array  # quaternion of each principal frame in the shape frame, shape (n, 4)
 
 
@@ -118,6 +119,7 @@ def compile_scene(scene: Scene) -> Compiled:
         state,
         _new_work(model),
         centre,
+        np.einsum("nji,nj->ni", rotation_of(principal), centre),
         principal,
     )
 
