@@ -42,7 +42,6 @@ class Hulls(NamedTuple):
     | loops      | vertices of each face within its hull, counter-clockwise outside | (l,)    |
     | box        | centre and half extents of the bounding box [m]              | (h, 6)  |
     | size       | smallest extent of the bounding box [m]                      | (h,)    |
-    | face_area  | area of the largest face [m²]                                | (h,)    |
     """
 
     vert_start: IntArray
@@ -53,7 +52,6 @@ class Hulls(NamedTuple):
     loops: IntArray
     box: Array
     size: Array
-    face_area: Array
 
 
 class Model(NamedTuple):
@@ -67,6 +65,7 @@ class Model(NamedTuple):
     | inv_inertia   | [1/(kg m²)]; 0 for fixed bodies                                 | (n+f, 3)   |
     | material      | row of `materials` of each body                                 | (n+f,)     |
     | materials     | mu0, mu, k, b, k_t, b_t; NaN: follow from mass and step         | (m, 6)     |
+    | face_area     | largest face: the area to normalise by in the fixed form [m²]   | (n+f,)     |
     | part_body     | body of each part                                               | (p,)       |
     | part_hull     | hull of each part                                               | (p,)       |
     | part_start    | first part of each body                                         | (n+1,)     |
@@ -83,6 +82,7 @@ class Model(NamedTuple):
     inv_inertia: Array
     material: IntArray
     materials: Array
+    face_area: Array
     part_body: IntArray
     part_hull: IntArray
     part_start: IntArray
@@ -266,7 +266,6 @@ def hull_pointers(h: Hulls) -> Hulls:
         ptr(h.loops),
         ptr(h.box),
         ptr(h.size),
-        ptr(h.face_area),
     )
 
 
@@ -281,6 +280,7 @@ def model_pointers(m: Model) -> Model:
         ptr(m.inv_inertia),
         ptr(m.material),
         ptr(m.materials),
+        ptr(m.face_area),
         ptr(m.part_body),
         ptr(m.part_hull),
         ptr(m.part_start),

@@ -55,9 +55,11 @@ def compile_scene(scene: Scene) -> Compiled:
     principal = np.tile(np.array([1.0, 0.0, 0.0, 0.0]), (n, 1))
     state = _new_state(n + f, len(scene.springs))
     hulls = _HullTable()
+    areas: dict[int, float] = {}  # many bodies share one shape
     part_body: list[int] = []
     part_hull: list[int] = []
     part_start = [0]
+    face_area = np.full(n + f, np.inf)
     for i, body in enumerate(scene.bodies):
         axes = np.eye(3)
         if not body.fixed:
@@ -76,7 +78,11 @@ def compile_scene(scene: Scene) -> Compiled:
         state.rotation[i] = rotation.reshape(9)
         if not body.fixed:
             state.momentum[i] = rotation @ (inertia[i] * (rotation.T @ state.omega[i]))
-        for piece in body.shape.parts():
+        pieces = body.shape.parts()
+        if id(body.shape) not in areas:
+            areas[id(body.shape)] = _largest_face(pieces)
+        face_area[i] = areas[id(body.shape)]
+        for piece in pieces:
             part_body.append(i)
             part_hull.append(hulls.add(piece, centre[i], axes))
         part_start.append(len(part_body))
@@ -100,6 +106,7 @@ def compile_scene(scene: Scene) -> Compiled:
         inv_inertia=inv_inertia,
         material=material,
         materials=materials,
+        face_area=face_area,
         part_body=np.array(part_body, np.int32),
         part_hull=np.array(part_hull, np.int32),
         part_start=np.array(part_start, np.int32),
@@ -233,12 +240,10 @@ class _HullTable:
         ]
         box = np.zeros((len(pieces), 6))
         size = np.zeros(len(pieces))
-        face_area = np.zeros(len(pieces))
-        for row, (verts, _, piece) in enumerate(pieces):
+        for row, (verts, _, _) in enumerate(pieces):
             low, high = verts.min(axis=0), verts.max(axis=0)
             box[row] = (*(0.5 * (low + high)), *(0.5 * (high - low)))
             size[row] = (high - low).min()
-            face_area[row] = max(_face_areas(verts, piece))
         return Hulls(
             vert_start=vert_start.astype(np.int32),
             verts=np.concatenate([v for v, _, _ in pieces]) if pieces else np.zeros((0, 3)),
@@ -250,17 +255,25 @@ class _HullTable:
             ),
             box=box,
             size=size,
-            face_area=face_area,
         )
 
 
-def _face_areas(verts: Array, piece: Polyhedron) -> list[float]:
+def _largest_face(pieces: tuple[Polyhedron, ...]) -> float:
+    """Area of a shape's largest face [m²]; of its bounding box when it has several pieces.
+
+    The bounding box, because faces between the pieces of one body are no faces of the body.
+    """
+    if len(pieces) > 1:
+        points = np.concatenate([piece.vertices for piece in pieces])
+        x, y, z = np.ptp(points, axis=0)
+        return float(max(x * y, y * z, z * x))
+    (piece,) = pieces
     areas = []
     for first, last in zip(piece.loop_start[:-1], piece.loop_start[1:], strict=True):
-        ring = verts[piece.loops[first:last]]
+        ring = piece.vertices[piece.loops[first:last]]
         total = np.cross(ring[1:-1] - ring[0], ring[2:] - ring[0]).sum(axis=0)
         areas.append(0.5 * float(np.linalg.norm(total)))
-    return areas
+    return max(areas)
 
 
 def rotation_of(q: Array) -> Array:

@@ -283,12 +283,9 @@ def _press(e: Scope, row: Row, area: float) -> None:
         return
     i, j = ints[PI_BODY_A], ints[PI_BODY_B]
     law = pair_law(e.m, i, j, e.dt)
-    hull = e.m.part_hull[ints[PI_PART_B]]
-    size, reference = e.h.size[hull], e.h.face_area[hull]
+    size = e.h.size[e.m.part_hull[ints[PI_PART_B]]]
     if i < e.z.bodies:
-        hull = e.m.part_hull[ints[PI_PART_A]]
-        if e.h.size[hull] < size:
-            size, reference = e.h.size[hull], e.h.face_area[hull]
+        size = min(size, e.h.size[e.m.part_hull[ints[PI_PART_A]]])
     pressed = False
     if e.settings.normalization == PATCH and floats[PF_AREA] < POINT_PATCH * size * size:
         c = (sums[POINT], sums[POINT + 1], sums[POINT + 2])
@@ -297,7 +294,7 @@ def _press(e: Scope, row: Row, area: float) -> None:
         if e.settings.normalization == NONE:
             area = 1.0
         elif e.settings.normalization == FIXED:
-            area = reference
+            area = min(e.m.face_area[i], e.m.face_area[j])
         rule, two_sided = e.settings.friction, i < e.z.bodies
         pressed = contact_wrench(
             e.s, ints, floats, sums, law, area, size, e.dt, rule, two_sided, e.w.soup
