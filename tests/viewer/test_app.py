@@ -60,7 +60,8 @@ def test_the_page_ends_by_itself_and_frees_its_port(capsys: pytest.CaptureFixtur
         port = int(busy.getsockname()[1])
         summary = play("blocks", seconds=0.4, port=port, open_browser=False)
     assert summary.wall >= 0.4
-    assert 0.0 < summary.simulated <= summary.wall
+    # The thread starts a moment before the clock does, and may end a frame after it.
+    assert 0.0 < summary.simulated <= summary.wall + 0.1
     said = capsys.readouterr().out
     assert f"port {port} is taken, using" in said
     assert "http://127.0.0.1:" in said

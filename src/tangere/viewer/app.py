@@ -210,8 +210,8 @@ class Page:
 
 
 def _run_page(runner: Runner, seconds: float | None, port: int, open_browser: bool) -> PlaySummary:
-    begin = time.perf_counter()
     page = Page(runner, port)
+    begin = end = time.perf_counter()
     try:
         if page.note:
             _say(page.note)
@@ -222,8 +222,10 @@ def _run_page(runner: Runner, seconds: float | None, port: int, open_browser: bo
     except KeyboardInterrupt:
         _say("")  # the terminal stands behind its ^C
     finally:
+        runner.stop()
+        end = time.perf_counter()
         page.close()
-    return _summary(runner.frame.built, runner.tally, time.perf_counter() - begin)
+    return _summary(runner.frame.built, runner.tally, end - begin)
 
 
 def _summary(built: Built, tally: Tally, wall: float) -> PlaySummary:
