@@ -111,7 +111,10 @@ def play(
         float | None, typer.Option(min=0.0, help="Stop after this time and print the summary [s].")
     ] = None,
     *,
-    headless: Annotated[bool, typer.Option("--headless", help="Open no browser.")] = False,
+    headless: Annotated[
+        bool,
+        typer.Option("--headless", help="No page: run as fast as possible and print the summary."),
+    ] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page.")] = 8080,
     dt: Annotated[float, typer.Option(help="Simulation step [s].")] = 1e-3,
 ) -> None:
