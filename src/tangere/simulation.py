@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tangere.contact.volume import law as volume_law
 from tangere.errors import SceneError
+from tangere.geometry.checks import unit, vector
 from tangere.maths.vec import Array, IntArray
 from tangere.model import (
     NOT_FINITE,
@@ -153,8 +154,8 @@ class Simulation:
         """Make n whole steps in one call; no Python runs in between.
 
         Raises:
-            FloatingPointError: A force became infinite or NaN; the state is that of the last good
-                step.
+            FloatingPointError: A force or speed grew beyond all bounds; the state is that of the
+                last good step.
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise SceneError(f"step: n must be a whole number of steps, got {n!r}")
@@ -178,8 +179,8 @@ class Simulation:
             self._made += done
             if status == NOT_FINITE:
                 raise FloatingPointError(
-                    f"a force became infinite or NaN at t = {self.time:.6g} s: the step of "
-                    f"{self.dt:g} s is too long for the stiffness and damping of the contacts"
+                    f"a force or speed grew beyond all bounds at t = {self.time:.6g} s: the step "
+                    f"of {self.dt:g} s is too long for the stiffness and damping of the contacts"
                 )
             if status != OK:
                 self._grow(status)
@@ -223,7 +224,7 @@ class Simulation:
     def positions(self) -> Array:
         """Origins of all shape frames [m], shape (n, 3)."""
         state, n = self._c.state, len(self._bodies)
-        turned = np.einsum("nij,nj->ni", rotation_of(self.orientations), self._c.centre)
+        turned = np.einsum("nij,nj->ni", state.rotation[:n].reshape(n, 3, 3), self._c.offset)
         origins: Array = state.position[:n] - turned
         return origins
 
@@ -319,12 +320,12 @@ class BodyState:
     def position(self) -> Array:
         """Origin of the shape frame [m], shape (3,)."""
         c, i = self._sim._c, self._i
-        origin: Array = c.state.position[i] - rotation_of(self.orientation) @ c.centre[i]
+        origin: Array = c.state.position[i] - c.state.rotation[i].reshape(3, 3) @ c.offset[i]
         return origin
 
     @position.setter
     def position(self, value: ArrayLike) -> None:
-        self._place(_vector(value, 3, self._what("position")), self.orientation)
+        self._place(vector(value, self._what("position")), self.orientation)
 
     @property
     def orientation(self) -> Array:
@@ -335,15 +336,9 @@ class BodyState:
 
     @orientation.setter
     def orientation(self, value: ArrayLike) -> None:
-        q = _vector(value, 4, self._what("orientation"))
-        length = float(np.linalg.norm(q))
-        if not length > 1e-9:
-            raise SceneError(
-                f"{self._what('orientation')}: {q.tolist()} has no direction; use (1, 0, 0, 0)"
-            )
-        omega = self.angular_velocity
-        self._place(self.position, q / length)
-        self.angular_velocity = omega
+        q = unit(value, self._what("orientation"), 4)
+        self._place(self.position, q)
+        self._spin(self.angular_velocity)
 
     def _place(self, position: Array, orientation: Array) -> None:
         c, i = self._sim._c, self._i
@@ -361,7 +356,7 @@ class BodyState:
 
     @velocity.setter
     def velocity(self, value: ArrayLike) -> None:
-        self._sim._c.state.velocity[self._i] = _vector(value, 3, self._what("velocity"))
+        self._sim._c.state.velocity[self._i] = vector(value, self._what("velocity"))
 
     @property
     def angular_velocity(self) -> Array:
@@ -370,8 +365,10 @@ class BodyState:
 
     @angular_velocity.setter
     def angular_velocity(self, value: ArrayLike) -> None:
+        self._spin(vector(value, self._what("angular_velocity")))
+
+    def _spin(self, omega: Array) -> None:
         c, i = self._sim._c, self._i
-        omega = _vector(value, 3, self._what("angular_velocity"))
         c.state.omega[i] = omega
         if c.model.inv_mass[i] > 0.0:
             r = c.state.rotation[i].reshape(3, 3)
@@ -434,13 +431,3 @@ def _step(dt: float) -> float:
     if not (0.0 < value <= 1.0):
         raise SceneError(f"step dt = {dt!r} must be positive and at most 1 s, such as 1e-3")
     return value
-
-
-def _vector(value: ArrayLike, size: int, what: str) -> Array:
-    try:
-        v = np.asarray(value, float)
-    except (TypeError, ValueError):
-        v = np.zeros(0)
-    if v.shape != (size,) or not np.isfinite(v).all():
-        raise SceneError(f"{what}: {value!r} must be {size} finite numbers")
-    return v

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import isfinite
-
 from tangere._jit import kernel
 from tangere._ptr import off
 from tangere.collision.broad import update_boxes, update_pairs
@@ -26,6 +24,8 @@ from tangere.model import (
 )
 
 VOLUME, POINT = 0, 1  # contact methods
+# Further, faster or spinning more than this [SI] a body is lost: products would overflow soon.
+LOST = 1e50
 
 point_respond = point.respond
 volume_respond = volume.respond
@@ -95,8 +95,9 @@ def _integrate(z: Sizes, m: Model, s: State, dt: float) -> bool:
         for k in range(3):
             v = s.velocity[3 * i + k] + dt * m.inv_mass[i] * (row[k] + more[k])
             w = s.momentum[3 * i + k] + dt * (row[3 + k] + more[3 + k])
-            total += s.position[3 * i + k] + dt * v + w * m.inv_inertia[3 * i + k]
-        if not isfinite(total):
+            total += abs(s.position[3 * i + k] + dt * v) + abs(v)
+            total += abs(w * m.inv_inertia[3 * i + k])
+        if not total < LOST:  # nor NaN
             return False
     for i in range(z.bodies):
         row, more = off(s.wrench, 6 * i), off(s.applied, 6 * i)

@@ -24,6 +24,8 @@ from tangere.model import Model, State
 
 # Largest turn per substep [rad]: Newton on the midpoint rule then converges in a few rounds.
 MAX_TURN = 0.4
+# Most substeps of one step.
+MAX_PIECES = 10_000
 # Newton stops when the correction falls below this fraction of |ℓ|: rounding level.
 MIDPOINT_TOLERANCE = 1e-15
 
@@ -34,7 +36,10 @@ def free_rotation(q: Quat, ell: Vec3, inertia: Vec3, dt: float) -> tuple[Quat, V
     i1, i2, i3 = inertia
     size = sqrt(ell[0] * ell[0] + ell[1] * ell[1] + ell[2] * ell[2])
     rate = sqrt((ell[0] / i1) ** 2 + (ell[1] / i2) ** 2 + (ell[2] / i3) ** 2)
-    pieces = max(1, min(10_000, ceil(rate * dt / MAX_TURN)))
+    if not rate * dt < MAX_PIECES * MAX_TURN:  # a blur, which Newton may not survive: turn about ℓ
+        a = 0.5 * dt
+        return unit(product(q, (1.0, a * ell[0] / i1, a * ell[1] / i2, a * ell[2] / i3))), ell
+    pieces = max(1, ceil(rate * dt / MAX_TURN))
     h = dt / pieces
     for _ in range(pieces):
         l0, l1, l2 = ell  # ℓ₀
