@@ -131,12 +131,18 @@ def test_equal_hulls_are_stored_once() -> None:
 
 def test_hull_measures() -> None:
     scene = Scene()
+    scene.add_floor()
     scene.add_body(Convex([(0, 0, 0), (2, 0, 0), (0, 1, 0), (0, 0, 3)]), fixed=True)
+    ends = [((x, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)) for x in (-0.5, 0.5)]
+    scene.add_body(Compound([Box((0.4, 0.3, 0.2))] * 2, ends))
     c = compile_scene(scene)
     assert c.hulls.box[0] == pytest.approx((1.0, 0.5, 1.5, 1.0, 0.5, 1.5))
     assert c.hulls.size[0] == pytest.approx(1.0)
     # faces 1, 1.5, 3 and the slanted one √(1² + 1.5² + 3²)
-    assert c.hulls.face_area[0] == pytest.approx(np.sqrt(1.0 + 2.25 + 9.0))
+    assert c.model.face_area[0] == pytest.approx(np.sqrt(1.0 + 2.25 + 9.0))
+    # of several pieces that of the box around them, of a floor without bound
+    assert c.model.face_area[1] == pytest.approx(1.4 * 0.3)
+    assert c.model.face_area[2] == np.inf
 
 
 def test_models_cannot_be_written() -> None:
