@@ -20,8 +20,8 @@ settings.load_profile("tangere")
 
 # These spend little time in kernels: in plain Python the whole folder counts as `nojit` ...
 PLAIN_FOLDERS = {"experiments", "geometry", "scene", "viewer"}
-# ... but for whole experiments.
-LONG_FILES = {"test_claims.py"}
+# ... but for whole experiments and scenes that run for seconds.
+LONG_FILES = {"test_claims.py", "test_watch.py"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
