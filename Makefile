@@ -17,6 +17,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3 p
 PIP := $(PY) -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --constraint $(LOCK) --build-constraint $(LOCK)
 PYTEST := $(PY) -m pytest
+SMALL := nojit and not slow and not browser
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-quick test-slow test-nojit test-checked lint format bench docs lock clean
@@ -66,11 +67,11 @@ docs: $(VENV)/.docs
 test: test-nojit test-checked test-quick
 
 test-nojit: $(VENV)/.dev
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -n auto -m 'nojit and not slow' --cov --cov-report=term --cov-fail-under=$(MIN_COVERAGE)
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -n auto -m '$(SMALL)' --cov --cov-report=term --cov-fail-under=$(MIN_COVERAGE)
 
 test-checked: $(VENV)/.dev
 	TANGERE_CHECK=1 $(PY) -m tangere.warmup
-	TANGERE_CHECK=1 $(PYTEST) -n auto -m 'nojit and not slow and not browser'
+	TANGERE_CHECK=1 $(PYTEST) -n auto -m '$(SMALL)'
 
 test-quick: $(VENV)/.dev
 	$(PY) -m tangere.warmup

@@ -6,7 +6,7 @@ therefore take `ptr(array)` and index flat: element (i, j) of an (n, 3) array is
 
 * default: C pointers, unchecked;
 * `TANGERE_CHECK=1`: flat array views compiled with bounds checks;
-* `NUMBA_DISABLE_JIT=1`: flat NumPy views in plain Python.
+* `NUMBA_DISABLE_JIT=1`: memory views in plain Python.
 """
 
 from __future__ import annotations
@@ -23,7 +23,31 @@ PtrF8 = NDArray[np.float64]
 PtrI4 = NDArray[np.int32]
 PtrI8 = NDArray[np.int64]
 
-if CHECKED or JIT_DISABLED:
+if JIT_DISABLED:
+    # A memoryview gives plain Python numbers: an int32 that is shifted or multiplied does not
+    # overflow, as it does not in compiled code, and a step takes a fraction of the time.
+
+    def ptr(a: NDArray[Any]) -> NDArray[Any]:
+        """Flat view of a C-ordered array."""
+        return memoryview(a.reshape(-1))  # type: ignore[return-value, arg-type]
+
+    def off(p: NDArray[Any], n: int) -> NDArray[Any]:
+        """The view that starts n elements further on."""
+        return p[n:]
+
+    def local_f8(n: int) -> PtrF8:
+        """Scratch of n float64."""
+        return ptr(np.full(n, np.nan))
+
+    def local_i4(n: int) -> PtrI4:
+        """Scratch of n int32."""
+        return ptr(np.zeros(n, dtype=np.int32))
+
+    def local_i8(n: int) -> PtrI8:
+        """Scratch of n int64."""
+        return ptr(np.zeros(n, dtype=np.int64))
+
+elif CHECKED:
 
     @kernel
     def ptr(a: NDArray[Any]) -> NDArray[Any]:
