@@ -109,6 +109,18 @@ def test_bodies_by_handle_name_and_index() -> None:
         assert sim[key].position == pytest.approx((5, 0, 1))
 
 
+def test_bodies_of_another_scene_are_refused() -> None:
+    scene = block()
+    other = tg.Scene()
+    stranger = other.add_body(tg.Sphere(0.1), name="stranger")
+    sim = Simulation(scene)
+    with pytest.raises(SceneError, match="'stranger' belongs to another scene"):
+        sim[stranger]
+    late = scene.add_body(tg.Sphere(0.1), name="late")
+    with pytest.raises(SceneError, match="'late' belongs to another scene"):
+        sim[late]
+
+
 def test_later_changes_of_the_scene_do_not_matter() -> None:
     scene = block()
     sim = Simulation(scene)

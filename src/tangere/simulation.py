@@ -215,9 +215,12 @@ class Simulation:
             raise SceneError(
                 f"no body named {body!r} in the simulation; there are: {', '.join(self._names)}"
             )
-        index = body.index if isinstance(body, Body) else body
-        if isinstance(index, int | np.integer) and 0 <= index < len(self._bodies):
-            return int(index)
+        if isinstance(body, Body):
+            if self._names.get(body.name) == body.index:
+                return body.index
+            raise SceneError(f"body {body.name!r} belongs to another scene than the simulation")
+        if isinstance(body, int | np.integer) and 0 <= body < len(self._bodies):
+            return int(body)
         raise SceneError(f"no body {body!r} in the simulation; it has {len(self._bodies)} bodies")
 
     @property

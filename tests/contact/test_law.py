@@ -307,6 +307,34 @@ def test_turning_about_another_point_is_shift_and_turn() -> None:
     assert torque == pytest.approx(-(KT * 29 * DT + BT) * spin * 0.16 / 6.0, rel=1e-3)
 
 
+def test_twist_is_carried_to_the_new_middle_of_the_patch() -> None:
+    # turned by θ about the middle, then tipped over its right edge until only half of the face is
+    # left: the patch's new middle, 0.1 m to the right, was moved by θ n × (0.1, 0, 0)
+    sim = on_floor(Box((0.4, 0.3, 0.2)), (0, 0, 0.09), spin=(0, 0, 1.0), material=STICKY)
+    sim.step(101)
+    theta = 0.1
+    turn = sim[0].matrix[:3, :3]
+    sim[0].angular_velocity = (0.0, 0.0, 0.0)
+    tip = 0.05
+    edge = turn @ (0.2, 0.0, -0.1)
+    for _ in range(50):
+        w = turn @ (0.0, tip / (50 * DT), 0.0)
+        arm = sim[0].matrix[:3, :3] @ (0.2, 0.0, -0.1)
+        sim[0].angular_velocity = w
+        sim[0].velocity = -np.cross(w, arm)
+        sim.step()
+    sim[0].angular_velocity = (0.0, 0.0, 0.0)
+    sim[0].velocity = (0.0, 0.0, 0.0)
+    sim.step()
+    row = only(sim)
+    force, torque = friction_of(row)
+    shift = np.array([*row.point[:2], 0.0])
+    assert shift[:2] == pytest.approx(0.5 * edge[:2], abs=0.01)
+    pull = -KT * theta * np.cross(UP, shift)
+    assert force == pytest.approx(pull, abs=0.05 * float(np.linalg.norm(pull)))
+    assert torque == pytest.approx(-KT * theta * (0.2**2 + 0.3**2) / 12.0, rel=0.05)
+
+
 # ---------------------------------------------------------------- limit, slip, rewind
 
 DRY = Material(0.6, 0.4, K, 0.0, KT, 0.0)
