@@ -203,3 +203,10 @@ def test_comparison_of_stored_runs_tells_a_loss(
     spec.loader.exec_module(compare)
     assert compare.main(old, new) == status
     assert "block-tower · time per step of 1 ms · 3 · tangere" in capsys.readouterr().out
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize(("load", "told"), [(0.1, 0), (99.0, 1)])
+def test_a_busy_machine_is_told(load: float, told: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.getloadavg", lambda: (load, load, load), raising=False)
+    assert len(bench._busy()) == told

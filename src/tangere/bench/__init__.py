@@ -6,6 +6,7 @@ Every benchmark is one function of the number of rounds; its module is imported 
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -19,6 +20,8 @@ NAMES = {
     "volume": "contact volume of two hulls of 8, 32 and 192 vertices, by clipping and by duality",
     "startup": "import, first start and every later start",
 }
+
+BUSY = 0.5  # load per core from which times are doubtful
 
 _FUNCTIONS = {
     "block-tower": ("block_tower", "measure"),
@@ -44,11 +47,13 @@ def run(
             near = difflib.get_close_matches(name, NAMES, 1)
             remedy = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(NAMES)}"
             raise SceneError(f"no benchmark named {name!r}: {remedy}")
+    busy = _busy()
     results: list[Result] = []
     for name in names or NAMES:
         module, function = _FUNCTIONS[name]
         measure = getattr(import_module(f"tangere.bench.{module}"), function)
         result: Result = measure() if rounds is None else measure(rounds)
+        result.notes.extend(busy)
         results.append(result)
         if not as_json:
             show(result)
@@ -59,3 +64,11 @@ def run(
         json.dump([result.to_json() for result in results], sys.stdout, indent=1)
         sys.stdout.write("\n")
     return results
+
+
+def _busy() -> list[str]:
+    """A warning when other programs run: they stretch long calls more than short ones."""
+    load, cores = (os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0), os.cpu_count() or 1
+    if load < BUSY * cores:
+        return []
+    return [f"the machine was busy (load {load:.1f} on {cores} cores): repeat when it is quiet"]
