@@ -170,7 +170,8 @@ def test_heap_starts_without_overlap_and_reports_itself(
 def test_heap_grows_in_fresh_processes() -> None:
     result = heap.measure(rounds=1, counts=(5, 10, 20))
     assert [row["blocks"] for row in result.tables[0].rows] == [5, 10, 20]
-    assert len(result.notes) == 2
+    assert len(result.notes) == 3
+    assert "time per block of 20 is" in result.notes[-1]
 
 
 def test_startup_runs_each_case(monkeypatch: pytest.MonkeyPatch) -> None:

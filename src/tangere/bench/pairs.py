@@ -93,7 +93,7 @@ def measure_gjk(rounds: int = 15) -> Result:
         for overlap in (True, False):
             pairs = pool(vertices, overlap=overlap)
             simplices = np.zeros((PAIRS, 9), np.int32)
-            place = "overlapping" if overlap else "apart"
+            place = "overlap" if overlap else "apart"
             for cold in (True, False):
                 start = "cold" if cold else "warm"
                 call = functools.partial(gjk_all, pairs, simplices, cold)
@@ -130,7 +130,7 @@ def _rows(vertices: int, taken: dict[str, list[list[float]]]) -> list[Row]:
             "vertices": vertices,
             "case": name,
             **spread(np.concatenate(turns), PAIRS),
-            "over first": median_ratio(turns, first),
+            "relative": median_ratio(turns, first),
         }
         for name, turns in taken.items()
     ]
