@@ -230,7 +230,7 @@ def test_past_the_limit_the_page_says_so_and_recovers(session: Session) -> None:
     sliders = session.page.locator(".mantine-NumberInput-input")
     for slider in (0, 1):
         sliders.nth(slider).fill("10")
-    session.page.get_by_text("Past the stability limit").wait_for()
+    session.page.get_by_text("Past the stability limit").first.wait_for()
     session.wait_for(lambda frame: frame.fault)
     session.page.get_by_role("alert").filter(has_text="Stopped at t = ").wait_for()
     session.page.get_by_role("button", name="Resume", exact=True).wait_for(state="detached")
