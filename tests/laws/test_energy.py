@@ -258,8 +258,8 @@ PUMPED = pytest.mark.xfail(
 
 @pytest.mark.parametrize("method", [FIXED, pytest.param(Volume(), marks=PUMPED)])
 def test_rocking_hull_comes_to_rest(method: Volume) -> None:
-    # An irregular hull of 0.45 kg rocks about two axes on a patch of 300 to 1400 mm². Divided by the
-    # patch the spring feeds this motion for ever, whatever the damping or the step.
+    # An irregular hull of 0.45 kg rocks about two axes on a patch of 300 to 1400 mm². Divided by
+    # the patch the spring feeds this motion for ever, whatever the damping or the step.
     hull = tg.Convex(
         [
             (0.0076, -0.0209, -0.0165),
