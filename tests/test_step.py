@@ -58,10 +58,15 @@ def test_steps_are_counted(method: int) -> None:
     assert c.state.time[0] == pytest.approx(0.01)
 
 
-def test_soup_that_is_full_stops_before_the_step() -> None:
-    scene = two_blocks()
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_soup_that_is_full_stops_before_the_step(blocks: int) -> None:
+    # a block on the floor alone, or under another one
+    scene = two_blocks() if blocks == 2 else tg.Scene()
+    if blocks == 1:
+        scene.add_floor()
+        scene.add_body(tg.Box((0.2, 0.2, 0.1)), position=(0, 0, 0.049))
     c = compile_scene(scene)
-    tiny = c._replace(work=c.work._replace(soup=new_soup(9)))
+    tiny = c._replace(work=c.work._replace(soup=new_soup(3 * blocks)))
     before = c.state.position.copy()
     done, status = go(tiny, 5)
     assert (done, status) == (0, SOUP_FULL)
@@ -109,6 +114,17 @@ def test_springs_act_with_contacts() -> None:
     assert c.state.applied[0, :3] == pytest.approx(force)
     push = c.state.wrench[0, :3] + force + (0, 0, -9.81)
     assert c.state.velocity[0] == pytest.approx(1e-3 * push, abs=1e-15)
+
+
+def test_scene_of_fixed_bodies_runs() -> None:
+    scene = tg.Scene()
+    scene.add_floor()
+    for x in (0.0, 0.5):
+        scene.add_body(tg.Box((1, 1, 1)), fixed=True, position=(x, 0, 0), velocity=(1, 0, 0))
+    c = compile_scene(scene)
+    assert go(c, 10) == (10, OK)
+    assert c.work.pairs.used[0] == 0
+    assert c.state.position[:2, 0] == pytest.approx((0.01, 0.51))
 
 
 def test_fixed_bodies_take_no_gravity() -> None:

@@ -67,6 +67,7 @@ def test_one_given_number_is_taken() -> None:
     assert k == pytest.approx(1000.0)
     assert b == pytest.approx(2.0 * ZETA * math.sqrt(1000.0 * 1.2))
     assert (k_t, b_t) == pytest.approx((250.0, 0.25 * b))
+    assert law_of(tg.Material(0.5, 0.5), a) == pytest.approx(law_of(a, tg.Material(0.5, 0.5)))
     k, b, *_ = law_of(tg.Material(0.5, 0.5, damping=7.0), tg.Material(0.5, 0.5))
     assert (k, b) == pytest.approx((KAPPA * 1.2 / DT**2, 7.0))
 
