@@ -366,6 +366,8 @@ def test_memory_moves_with_its_pair(seed: int, bodies: int) -> None:
             rows.floats[slot, PF_THETA] = known.setdefault(pair, float(turn + rng.random()))
             rows.ints[slot, PI_MODE] = turn
             rows.ints[slot, PI_MISSED] = 0
+        alive = dict(zip(pairs_of(c), rng.integers(0, 2, size=len(slots_of(c))), strict=True))
+        rows.live[: len(alive)] = list(alive.values())
         # what lies in unused rows is not memory
         free = rows.free[: int(rows.used[1])]
         rows.floats[free], rows.ints[free] = np.nan, -7
@@ -378,7 +380,8 @@ def test_memory_moves_with_its_pair(seed: int, bodies: int) -> None:
         c = listed(c, -1 if rng.random() < 0.3 else left)
         assert set(pairs_of(c)) >= brute_force(c, c.work.world.fat)
         rows = c.work.pairs
-        for slot, pair in zip(slots_of(c), pairs_of(c), strict=True):
+        for k, (slot, pair) in enumerate(zip(slots_of(c), pairs_of(c), strict=True)):
+            assert rows.live[k] >= alive.get(pair, 1)  # nothing to forget is forgotten
             if pair in before:
                 assert rows.floats[slot, PF_THETA] == known[pair]
                 assert rows.ints[slot, PI_MODE] == turn
