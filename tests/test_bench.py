@@ -161,7 +161,7 @@ def test_heap_starts_without_overlap_and_reports_itself(
     gaps = np.linalg.norm(places[:, None] - places[None], axis=2) + 1e3 * np.eye(30)
     assert gaps.min() > np.linalg.norm(heap.BLOCK)
     monkeypatch.setattr(heap, "FALL", 2e-3)
-    heap.report(3, 2)
+    heap.report(3, "layers", 2)
     found = json.loads(capsys.readouterr().out)
     assert len(found["seconds"]) == 2
     assert heap.resident() > 0
@@ -170,7 +170,7 @@ def test_heap_starts_without_overlap_and_reports_itself(
 def test_heap_grows_in_fresh_processes() -> None:
     result = heap.measure(rounds=1, counts=(5, 10, 20))
     assert [row["blocks"] for row in result.tables[0].rows] == [5, 10, 20]
-    assert len(result.notes) == 3
+    assert len(result.notes) == 3 * len(heap.KINDS)
     assert "time per block of 20 is" in result.notes[-1]
 
 

@@ -1,7 +1,9 @@
 """Growth with size: blocks that fall into a heap, 100, 1,000 and 10,000 of them.
 
-Time per step and memory must grow in proportion to the blocks. Each size runs in a process of its
-own, so that its memory can be told from that of the others.
+Time per step and memory must grow in proportion to the blocks. Blocks in five layers have about as
+many neighbours whatever their number: that is growth with size alone. A cube of blocks is shown
+beside it: the larger, the more blocks lie on blocks instead of the floor, and the faster they fall.
+Each size runs in a process of its own, so that its memory can be told from that of the others.
 """
 
 from __future__ import annotations
@@ -26,12 +28,15 @@ SPACING = 0.151  # [m] between centres: above a block's diagonal, so no two over
 DT = 1e-3  # [s]
 FALL = 0.8  # [s] before timing: most blocks have arrived
 STEPS_PER_CALL = 5
+LAYERS = 5
+KINDS = {"layers": f"{LAYERS} layers of blocks", "cube": "a cube of blocks"}
 
 
-def scene(count: int) -> tg.Scene:
-    """A loose cube of randomly turned blocks above a floor."""
+def scene(count: int, kind: str = "cube") -> tg.Scene:
+    """Loose, randomly turned blocks above a floor, in a few layers or in a cube."""
     rng = np.random.default_rng(count)
-    side = round(count ** (1 / 3) + 0.5)
+    side = round((count / LAYERS) ** 0.5 if kind == "layers" else count ** (1 / 3) + 0.5)
+    side = max(side, 1)
     made = tg.Scene()
     made.add_floor()
     shape = tg.Box(BLOCK)
@@ -49,40 +54,43 @@ def scene(count: int) -> tg.Scene:
 def measure(rounds: int = 20, counts: tuple[int, ...] = COUNTS) -> Result:
     """Time per step and memory of all sizes; a round is one call of a few steps."""
     begin = time.perf_counter()
-    times: list[Row] = []
-    memory: list[Row] = []
-    for count in counts:
-        found = _in_fresh_process(count, rounds)
-        spent = spread(found["seconds"], STEPS_PER_CALL)
-        per_block = {"p50 / block [µs]": spent["p50 [µs]"] / count}
-        times.append({"blocks": count, "contacts": found["contacts"], **spent, **per_block})
-        memory.append(
-            {
-                "blocks": count,
-                "memory [MB]": found["bytes"] / 1e6,
-                "per block [kB]": found["bytes"] / count / 1e3,
-                "built in [s]": found["build"],
-            }
+    tables: list[Table] = []
+    notes: list[str] = []
+    for kind, words in KINDS.items():
+        times: list[Row] = []
+        memory: list[Row] = []
+        for count in counts:
+            found = _in_fresh_process(count, kind, rounds)
+            spent = spread(found["seconds"], STEPS_PER_CALL)
+            per_block = {"p50 / block [µs]": spent["p50 [µs]"] / count}
+            times.append({"blocks": count, "contacts": found["contacts"], **spent, **per_block})
+            memory.append(
+                {
+                    "blocks": count,
+                    "memory [MB]": found["bytes"] / 1e6,
+                    "per block [kB]": found["bytes"] / count / 1e3,
+                    "built in [s]": found["build"],
+                }
+            )
+        tables.append(Table(f"{words}, time per step of {1e3 * DT:g} ms", times))
+        tables.append(Table(f"{words}, memory beyond the first block", memory))
+        for what, rows, column in (
+            ("time per step [µs]", times, "p50 [µs]"),
+            ("memory [MB]", memory, "memory [MB]"),
+        ):
+            _, slope, r2 = line_fit(counts, [float(row[column] or 0.0) for row in rows])
+            notes.append(f"{words}: {what} grows by {slope:.3g} per block, R² = {r2:.4f}")
+        first, last = (float(row["p50 / block [µs]"] or 0.0) for row in (times[0], times[-1]))
+        size, least = counts[-1], counts[0]
+        notes.append(
+            f"{words}: time per block of {size} is {last / first:.2f} times that of {least}"
         )
-    notes = []
-    for what, rows, column in (
-        ("time per step [µs]", times, "p50 [µs]"),
-        ("memory [MB]", memory, "memory [MB]"),
-    ):
-        _, slope, r2 = line_fit(counts, [float(row[column] or 0.0) for row in rows])
-        notes.append(f"{what} grows by {slope:.3g} per block, R² = {r2:.4f}")
-    first, last = (float(row["p50 / block [µs]"] or 0.0) for row in (times[0], times[-1]))
-    notes.append(f"time per block of {counts[-1]} is {last / first:.2f} times that of {counts[0]}")
     settings = {"step_s": DT, "fall_s": FALL, "steps_per_call": STEPS_PER_CALL, "rounds": rounds}
-    tables = [
-        Table(f"a heap of blocks, time per step of {1e3 * DT:g} ms", times),
-        Table("a heap of blocks, memory beyond the first block", memory),
-    ]
     return Result("heap", settings, tables, notes, time.perf_counter() - begin)
 
 
-def _in_fresh_process(count: int, rounds: int) -> dict[str, Any]:
-    code = f"from tangere.bench.heap import report; report({count}, {rounds})"
+def _in_fresh_process(count: int, kind: str, rounds: int) -> dict[str, Any]:
+    code = f"from tangere.bench.heap import report; report({count}, {kind!r}, {rounds})"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent
     )
@@ -90,12 +98,12 @@ def _in_fresh_process(count: int, rounds: int) -> dict[str, Any]:
     return answer
 
 
-def report(count: int, rounds: int) -> None:
+def report(count: int, kind: str, rounds: int) -> None:
     """Build, drop and time one heap; print the findings as JSON."""
     tg.Simulation(scene(1)).step()  # everything that is loaded once is loaded now
     before = resident()
     start = time.perf_counter()
-    simulation = tg.Simulation(scene(count), dt=DT)
+    simulation = tg.Simulation(scene(count, kind), dt=DT)
     build = time.perf_counter() - start
     simulation.step(round(FALL / DT))
     seconds = durations(lambda: simulation.step(STEPS_PER_CALL), rounds)
