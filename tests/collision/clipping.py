@@ -15,7 +15,7 @@ from tangere.collision.distance import placed, view
 from tangere.geometry.checks import rotation
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.geometry.shapes import Shape
-from tangere.model import Soup, new_soup
+from tangere.model import Soup, new_soup, soup_pointers
 
 Array = NDArray[np.float64]
 
@@ -26,28 +26,14 @@ UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 @kernel
 def _volume(a: Polyhedron, b: Polyhedron, eps: float, soup: Soup, first: int, capacity: int) -> int:
     """clip_volume on arrays."""
-    s = Soup(
-        ptr(soup.start),
-        ptr(soup.owner),
-        ptr(soup.xyz),
-        ptr(soup.plane),
-        ptr(soup.slope),
-        ptr(soup.clip),
-    )
+    s = soup_pointers(soup)
     return clip_volume(view(a), view(b), eps, s, first, capacity)
 
 
 @kernel
 def _floor(b: Polyhedron, plane: Array, eps: float, soup: Soup, first: int, capacity: int) -> int:
     """clip_floor on arrays."""
-    s = Soup(
-        ptr(soup.start),
-        ptr(soup.owner),
-        ptr(soup.xyz),
-        ptr(soup.plane),
-        ptr(soup.slope),
-        ptr(soup.clip),
-    )
+    s = soup_pointers(soup)
     return clip_floor(view(b), ptr(plane), eps, s, first, capacity)
 
 

@@ -18,7 +18,7 @@ from tangere.collision.dual import FAILED, FULL, centre, dual_volume, quickhull
 from tangere.geometry.checks import rotation
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.geometry.shapes import Box
-from tangere.model import Soup
+from tangere.model import Soup, soup_pointers
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int32]
@@ -52,14 +52,7 @@ def middle(planes: Array, guess: Array, out: Array) -> bool:
 @kernel
 def volume(a: Polyhedron, b: Polyhedron, guess: Array, soup: Soup, capacity: int) -> int:
     """Polygon count of the dual method."""
-    s = Soup(
-        ptr(soup.start),
-        ptr(soup.owner),
-        ptr(soup.xyz),
-        ptr(soup.plane),
-        ptr(soup.slope),
-        ptr(soup.clip),
-    )
+    s = soup_pointers(soup)
     s.start[0] = 0
     return dual_volume(view(a), view(b), (guess[0], guess[1], guess[2]), s, 0, capacity)
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tangere._jit import kernel
-from tangere._ptr import ptr
 from tangere.contact.volume.traction import (
     Pressure,
     _by_clipped_points,
@@ -18,7 +17,7 @@ from tangere.contact.volume.traction import (
     traction,
     vertex_traction,
 )
-from tangere.model import Soup, new_soup
+from tangere.model import Soup, new_soup, soup_pointers
 
 Array = NDArray[np.float64]
 
@@ -84,14 +83,7 @@ def _call(
     soup: Soup, count: int, pr: Pressure, field: Array, gyration: float, rule: int, out: Array
 ) -> None:
     """One of the traction rules on a soup of arrays."""
-    s = Soup(
-        ptr(soup.start),
-        ptr(soup.owner),
-        ptr(soup.xyz),
-        ptr(soup.plane),
-        ptr(soup.slope),
-        ptr(soup.clip),
-    )
+    s = soup_pointers(soup)
     r1, r2, th = field[0], field[1], field[2]
     if rule == TRACTION:
         out[0], out[1], out[2] = traction(s, 0, count, pr, r1, r2, th, gyration)

@@ -37,7 +37,7 @@ from tangere.contact.volume.patch import (
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.geometry.shapes import Box, Cylinder
 from tangere.maths.vec import basis
-from tangere.model import Soup
+from tangere.model import Soup, soup_pointers
 
 pytestmark = pytest.mark.nojit
 
@@ -53,14 +53,7 @@ def _measure(
     a: Polyhedron, b: Polyhedron, one_sided: bool, n: Array, soup: Soup, count: int, sums: Array
 ) -> None:
     """`measure` on arrays, in the basis of n; one-sided: a is left out."""
-    s = Soup(
-        ptr(soup.start),
-        ptr(soup.owner),
-        ptr(soup.xyz),
-        ptr(soup.plane),
-        ptr(soup.slope),
-        ptr(soup.clip),
-    )
+    s = soup_pointers(soup)
     normal = (n[0], n[1], n[2])
     t1, t2 = basis(normal)
     va, vb = view(a), view(b)
