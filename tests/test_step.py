@@ -21,7 +21,7 @@ PLAIN = Settings(PATCH, EXACT, CLIP)
 
 
 def go(c: Compiled, steps: int, first: int = 0, method: int = VOLUME) -> tuple[int, int]:
-    return run(c.sizes, c.model, c.hulls, c.state, c.work, 1e-3, steps, first, method, PLAIN)
+    return run(c.sizes, c.model, c.hulls, c.state, c.work, 1e-3, steps, first, method, PLAIN, False)
 
 
 def two_blocks() -> tg.Scene:

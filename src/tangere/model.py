@@ -106,6 +106,7 @@ class State(NamedTuple):
     | applied    | force [N] and torque [N m] of springs at the centre of mass | (n+f, 6)  |
     | spring     | force of each spring on its body a [N]                      | (s, 3)    |
     | time       | [s]                                                         | (1,)      |
+    | ledger     | energy of implicit steps [J], see `LEDGER_…`                | (NL,)     |
     """
 
     position: Array
@@ -118,6 +119,19 @@ class State(NamedTuple):
     applied: Array
     spring: Array
     time: Array
+    ledger: Array
+
+
+# Entries of State.ledger; the first five are sums since the start
+LEDGER_NORMAL = 0  # lost in the normal direction of contacts: dampers, impacts, yielding
+LEDGER_FRICTION = 1  # lost to friction
+LEDGER_STEP = 2  # lost by the step itself: ½ |Δv|² M, the price of stability
+LEDGER_SPRINGS = 3  # lost in the dampers of springs
+LEDGER_WORK = 4  # put in by bodies and spring ends moved from outside
+LEDGER_TOTAL = 5  # mechanical energy after the last step
+LEDGER_ERROR = 6  # what the books of the last step do not explain
+LEDGER_HELD, LEDGER_STORED, LEDGER_RUBBED = 7, 8, 9  # held by springs, contacts, their friction
+NL = 10
 
 
 class Pairs(NamedTuple):
@@ -173,7 +187,11 @@ PF_VOLUME = 21  # overlap volume [m³]
 PF_DEPTH = 22  # overlap along the normal [m]
 PF_MOMENTS = 23  # 3: second area moments xx, xy, yy about the centre in basis(normal) [m⁴]
 PF_LAW = 26  # 5: k, b, k_t, b_t and S_A used by the last step
-NF = 32
+PF_STORED = 31  # energy of the normal springs [J]
+PF_HELD = 32  # energy of the friction spring [J]
+PF_SPARE = 33  # energy put into the contact beyond what its springs hold [J]
+PF_LAG = 34  # normal force that limits friction [N]
+NF = 36
 NS = 16  # integrals over the patch of one pair, see contact.volume.patch
 
 
@@ -240,6 +258,128 @@ class Soup(NamedTuple):
     clip: Array
 
 
+class Graph(NamedTuple):
+    """Bodies joined by contacts and springs: islands, and the order of elimination.
+
+    | field      | meaning                                                       | shape   |
+    | known      | edges and islands the rest was found for; −1: none            | (2,)    |
+    | fresh      | edges of this step: two bodies, −1 for a fixed one            | (e, 2)  |
+    | edges      | edges the islands were found for                              | (e, 2)  |
+    | parent     | union-find; −1: the body touches nothing                      | (n,)    |
+    | island     | of each body; −1: none                                        | (n,)    |
+    | start      | first place of each island, plus the end                      | (n+1,)  |
+    | member     | body at each place, in the order of elimination               | (n,)    |
+    | place      | of each body                                                  | (n,)    |
+    | edge_start | first entry of each island in `edge_list`                     | (n+1,)  |
+    | edge_list  | edges by island                                               | (e,)    |
+    | block      | block of each edge in `Matrix.lower`; −1: none                | (e,)    |
+    | direct     | 1: island is factorised, 0: conjugate gradients               | (n,)    |
+    | column     | first row of each place's column of the factor                | (n+1,)  |
+    | row        | places of the rows                                            | (b,)    |
+    | fill, degree, bits | scratch of the ordering                               | …       |
+    """
+
+    known: IntArray
+    fresh: IntArray
+    edges: IntArray
+    parent: IntArray
+    island: IntArray
+    start: IntArray
+    member: IntArray
+    place: IntArray
+    edge_start: IntArray
+    edge_list: IntArray
+    block: IntArray
+    direct: IntArray
+    column: IntArray
+    row: IntArray
+    fill: IntArray
+    degree: IntArray
+    bits: LongArray
+
+
+class Matrix(NamedTuple):
+    """Block-sparse system of the implicit step; diagonal by place, vectors by body.
+
+    | field      | meaning                                          | shape    |
+    | diagonal   | blocks of the bodies, then their factors         | (n, 36)  |
+    | factor     | preconditioner of islands not solved directly    | (n, 36)  |
+    | lower      | blocks below the diagonal                        | (b, 36)  |
+    | x          | right-hand side, then the solution               | (n, 6)   |
+    | r, p, q    | scratch of the conjugate gradients               | (n, 6)   |
+    """
+
+    diagonal: Array
+    factor: Array
+    lower: Array
+    x: Array
+    r: Array
+    p: Array
+    q: Array
+
+
+class Ahead(NamedTuple):
+    """Where the bodies will be at the end of the step, as far as known.
+
+    | field      | meaning                                                      | shape     |
+    | position, quaternion, rotation | pose reached with `guess`, as in `State` | …         |
+    | guess      | twist the contact geometry was found with                    | (n+f, 6)  |
+    | twist      | end-of-step twist: the unknown (linear [m/s], angular [rad/s]) | (n+f, 6) |
+    | free       | twist without contacts and springs                           | (n+f, 6)  |
+    | base       | twist before the present Newton step                         | (n+f, 6)  |
+    | gradient   | of the step problem                                          | (n+f, 6)  |
+    | inertia    | world tensor at the start of the step                        | (n+f, 9)  |
+    """
+
+    position: Array
+    quaternion: Array
+    rotation: Array
+    guess: Array
+    twist: Array
+    free: Array
+    base: Array
+    gradient: Array
+    inertia: Array
+
+
+class Touches(NamedTuple):
+    """Contacts (and springs) of one implicit step, see contact.implicit.record.
+
+    | field  | meaning                                                     | shape      |
+    | used   | contacts, polygons and fan points in use                    | (3,)       |
+    | ints   | see `TI_…`                                                  | (c, NTI)   |
+    | floats | see `TF_…`                                                  | (c, NTF)   |
+    | corners | corners of each polygon of a patch                         | (p,)       |
+    | fan    | x, y about the centre and depth: apex, then corners         | (v, 3)     |
+    | start  | first entry of each island in `list`                        | (n+1,)     |
+    | list   | contacts by island                                          | (c,)       |
+    """
+
+    used: IntArray
+    ints: IntArray
+    floats: Array
+    corners: IntArray
+    fan: Array
+    start: IntArray
+    list: IntArray
+
+
+class Solver(NamedTuple):
+    """Everything the implicit step needs beside the pairs."""
+
+    graph: Graph
+    matrix: Matrix
+    ahead: Ahead
+    touches: Touches
+    report: Array  # of the last step, see REPORT_…, shape (NR,)
+
+
+# Entries of Solver.report
+REPORT_PASSES, REPORT_SOLVES = 0, 1  # looks at the geometry, linear solves
+REPORT_RESIDUAL = 2  # greatest unbalanced impulse over mass [m/s]
+NR = 3
+
+
 class Work(NamedTuple):
     """Scratch, sized once; undefined between steps except `pairs` and `world.fat`."""
 
@@ -248,10 +388,11 @@ class Work(NamedTuple):
     tree: Tree
     soup: Soup
     sums: Array  # integrals of the pairs of two bodies, shape (cap, NS)
+    solver: Solver
 
 
 # What a kernel run reports; the front turns it into growth or an exception.
-OK, PAIRS_FULL, SOUP_FULL, NOT_FINITE = 0, 1, 2, 3
+OK, PAIRS_FULL, SOUP_FULL, NOT_FINITE, SOLVER_FULL = 0, 1, 2, 3, 4
 
 
 @kernel
@@ -305,6 +446,7 @@ def state_pointers(s: State) -> State:
         ptr(s.applied),
         ptr(s.spring),
         ptr(s.time),
+        ptr(s.ledger),
     )
 
 
@@ -351,6 +493,64 @@ def work_pointers(w: Work) -> Work:
         ),
         soup_pointers(w.soup),
         ptr(w.sums),
+        solver_pointers(w.solver),
+    )
+
+
+@kernel
+def solver_pointers(v: Solver) -> Solver:
+    """The implicit step's arrays as pointers."""
+    g, a, h, t = v.graph, v.matrix, v.ahead, v.touches
+    return Solver(
+        Graph(
+            ptr(g.known),
+            ptr(g.fresh),
+            ptr(g.edges),
+            ptr(g.parent),
+            ptr(g.island),
+            ptr(g.start),
+            ptr(g.member),
+            ptr(g.place),
+            ptr(g.edge_start),
+            ptr(g.edge_list),
+            ptr(g.block),
+            ptr(g.direct),
+            ptr(g.column),
+            ptr(g.row),
+            ptr(g.fill),
+            ptr(g.degree),
+            ptr(g.bits),
+        ),
+        Matrix(
+            ptr(a.diagonal),
+            ptr(a.factor),
+            ptr(a.lower),
+            ptr(a.x),
+            ptr(a.r),
+            ptr(a.p),
+            ptr(a.q),
+        ),
+        Ahead(
+            ptr(h.position),
+            ptr(h.quaternion),
+            ptr(h.rotation),
+            ptr(h.guess),
+            ptr(h.twist),
+            ptr(h.free),
+            ptr(h.base),
+            ptr(h.gradient),
+            ptr(h.inertia),
+        ),
+        Touches(
+            ptr(t.used),
+            ptr(t.ints),
+            ptr(t.floats),
+            ptr(t.corners),
+            ptr(t.fan),
+            ptr(t.start),
+            ptr(t.list),
+        ),
+        ptr(v.report),
     )
 
 
@@ -404,4 +604,68 @@ def new_soup(capacity: int) -> Soup:
         np.zeros((capacity, 3)),
         np.zeros((capacity, 4)),
         np.zeros(2 * 3 * 1024 + 512),
+    )
+
+
+NTI, NTF = 10, 68  # columns of Touches.ints and Touches.floats
+
+
+def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int) -> Solver:
+    """Arrays of the implicit step for so many bodies, and room for the rest."""
+    n, all_ = bodies, bodies + fixed + 1  # the world itself comes last
+
+    def ints(*shape: int) -> IntArray:
+        return np.zeros(shape, np.int32)
+
+    longest = min(n, 4000)
+    return Solver(
+        Graph(
+            known=np.array([-1, 0], np.int32),
+            fresh=ints(contacts, 2),
+            edges=ints(contacts, 2),
+            parent=ints(n),
+            island=ints(n),
+            start=ints(n + 1),
+            member=ints(n),
+            place=ints(n),
+            edge_start=ints(n + 1),
+            edge_list=ints(contacts),
+            block=ints(contacts),
+            direct=ints(n),
+            column=ints(n + 1),
+            row=ints(blocks),
+            fill=ints(n + 1),
+            degree=ints(n),
+            bits=np.zeros(longest * (longest // 62 + 1), np.int64),
+        ),
+        Matrix(
+            diagonal=np.zeros((n, 36)),
+            factor=np.zeros((n, 36)),
+            lower=np.zeros((blocks, 36)),
+            x=np.zeros((n, 6)),
+            r=np.zeros((n, 6)),
+            p=np.zeros((n, 6)),
+            q=np.zeros((n, 6)),
+        ),
+        Ahead(
+            position=np.zeros((all_, 3)),
+            quaternion=np.zeros((all_, 4)),
+            rotation=np.zeros((all_, 9)),
+            guess=np.zeros((all_, 6)),
+            twist=np.zeros((all_, 6)),
+            free=np.zeros((all_, 6)),
+            base=np.zeros((all_, 6)),
+            gradient=np.zeros((all_, 6)),
+            inertia=np.zeros((all_, 9)),
+        ),
+        Touches(
+            used=ints(3),
+            ints=ints(contacts, NTI),
+            floats=np.zeros((contacts, NTF)),
+            corners=ints(corners),
+            fan=np.zeros((corners, 3)),
+            start=ints(n + 1),
+            list=ints(contacts),
+        ),
+        report=np.zeros(NR),
     )

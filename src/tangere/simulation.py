@@ -14,6 +14,12 @@ from tangere.errors import SceneError
 from tangere.geometry.checks import unit, vector
 from tangere.maths.vec import Array, IntArray
 from tangere.model import (
+    LEDGER_ERROR,
+    LEDGER_FRICTION,
+    LEDGER_NORMAL,
+    LEDGER_SPRINGS,
+    LEDGER_STEP,
+    LEDGER_WORK,
     NOT_FINITE,
     NS,
     OK,
@@ -22,8 +28,10 @@ from tangere.model import (
     PF_CENTRE,
     PF_DEPTH,
     PF_FORCE,
+    PF_HELD,
     PF_NORMAL,
     PF_PRESS,
+    PF_STORED,
     PF_TORQUE,
     PHASE_NEW,
     PI_BODY_A,
@@ -32,8 +40,13 @@ from tangere.model import (
     PI_MODE,
     PI_PHASE,
     PI_SIMPLEX,
+    REPORT_PASSES,
+    REPORT_RESIDUAL,
+    REPORT_SOLVES,
+    SOLVER_FULL,
     STICK,
     new_pairs,
+    new_solver,
     new_soup,
     new_tree,
 )
@@ -75,16 +88,33 @@ class Point:
 
 
 METHODS: dict[str, type[Volume] | type[Point]] = {"volume": Volume, "point": Point}
-INTEGRATORS = ("explicit",)
+INTEGRATORS = ("implicit", "explicit")
 
 
 class Energy(NamedTuple):
-    """Mechanical energy of a scene [J]."""
+    """Energy of a scene [J]; `dissipated` is counted since the start and not part of the total."""
 
     kinetic: float
     potential: float  # of weight, zero at the world's origin
     springs: float
+    contact: float  # held by the normal springs of contacts
+    friction: float  # held by their friction springs
     total: float
+    dissipated: float  # NaN with the explicit step, which keeps no books
+
+
+class Audit(NamedTuple):
+    """How the last implicit step went, and where energy went since the start."""
+
+    normal: float  # lost along contact normals: dampers, impacts, yielding [J]
+    friction: float  # lost to friction [J]
+    springs: float  # lost in the dampers of springs [J]
+    step: float  # lost by the step itself, ½ |Δv|² m [J]
+    work: float  # put in by bodies and spring ends moved from outside [J]
+    error: float  # energy of the last step that these do not explain [J]
+    residual: float  # unbalanced impulse over mass, greatest of all bodies [m/s]
+    solves: int  # linear solves of the last step
+    passes: int  # looks at the contact geometry
 
 
 CONTACT_COLUMNS = np.dtype(
@@ -119,7 +149,8 @@ class Simulation:
             scene: What there is; later changes to it have no effect.
             method: "volume", "point", or an options object such as `Volume(friction="vertex")`.
             dt: Step [s].
-            integrator: "explicit" (semi-implicit Euler, the papers' setting).
+            integrator: "implicit" (stiff contacts at any step), or "explicit" (semi-implicit Euler,
+                the papers' setting).
         """
         if not isinstance(scene, Scene):
             raise SceneError(f"Simulation needs a Scene, not {type(scene).__name__}")
@@ -174,6 +205,7 @@ class Simulation:
                 self._made,
                 kind,
                 self._settings,
+                self.integrator == "implicit",
             )
             left -= done
             self._made += done
@@ -198,6 +230,17 @@ class Simulation:
             pairs.free[free : free + had] = np.arange(2 * had - 1, had - 1, -1)
             pairs.used[1] = free + had
             work = work._replace(pairs=pairs, tree=new_tree(len(work.world.stamp), 2 * had))
+        elif status == SOLVER_FULL:
+            t, g = work.solver.touches, work.solver.graph
+            work = work._replace(
+                solver=new_solver(
+                    len(g.parent),
+                    len(work.solver.ahead.twist) - len(g.parent) - 1,
+                    2 * len(t.list),
+                    2 * len(t.corners),
+                    2 * len(g.row),
+                )
+            )
         else:
             work = work._replace(
                 soup=new_soup(2 * len(work.soup.owner)), sums=np.zeros((2 * len(work.sums), NS))
@@ -248,7 +291,33 @@ class Simulation:
         kinetic = float(0.5 * np.sum(m * np.sum(v * v, axis=1)) + turning)
         potential = float(-np.sum(m * (c.state.position[free] @ c.model.gravity)))
         springs = self._spring_energy()
-        return Energy(kinetic, potential, springs, kinetic + potential + springs)
+        contact, friction, lost = 0.0, 0.0, math.nan
+        if self.integrator == "implicit":
+            rows = c.work.pairs.floats[self._pair_rows()]
+            contact, friction = float(rows[:, PF_STORED].sum()), float(rows[:, PF_HELD].sum())
+            lost = float(c.state.ledger[:LEDGER_WORK].sum())
+        total = kinetic + potential + springs + contact + friction
+        return Energy(kinetic, potential, springs, contact, friction, total, lost)
+
+    @property
+    def audit(self) -> Audit:
+        """Energy books and solver report of the implicit step."""
+        if self.integrator != "implicit":
+            raise SceneError(
+                "only the implicit step keeps books: Simulation(integrator='implicit')"
+            )
+        book, report = self._c.state.ledger, self._c.work.solver.report
+        return Audit(
+            normal=float(book[LEDGER_NORMAL]),
+            friction=float(book[LEDGER_FRICTION]),
+            springs=float(book[LEDGER_SPRINGS]),
+            step=float(book[LEDGER_STEP]),
+            work=float(book[LEDGER_WORK]),
+            error=float(book[LEDGER_ERROR]),
+            residual=float(report[REPORT_RESIDUAL]),
+            solves=int(report[REPORT_SOLVES]),
+            passes=int(report[REPORT_PASSES]),
+        )
 
     def _spring_energy(self) -> float:
         c, total = self._c, 0.0

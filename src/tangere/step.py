@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 from tangere._jit import kernel
 from tangere._ptr import off
 from tangere.collision.broad import update_boxes, update_pairs
+from tangere.contact.implicit.advance import advance, settle
+from tangere.contact.implicit.audit import close_books, open_books
+from tangere.contact.implicit.gather import Scope
 from tangere.contact.point import method as point
 from tangere.contact.volume import method as volume
 from tangere.contact.volume.law import Settings
@@ -26,6 +31,8 @@ from tangere.model import (
 VOLUME, POINT = 0, 1  # contact methods
 # Further, faster or spinning more than this [SI] a body is lost: products would overflow soon.
 LOST = 1e50
+# Contacts closer than this many times g dt² are known before they touch; Earth's g at least [m/s²].
+MARGIN, EARTH = 2.0, 9.81
 
 point_respond = point.respond
 volume_respond = volume.respond
@@ -43,6 +50,7 @@ def run(
     first: int,
     method: int,
     settings: Settings,
+    implicit: bool,
 ) -> tuple[int, int]:
     """Make `steps` whole steps; returns the number made and a status.
 
@@ -52,8 +60,12 @@ def run(
     m, h, s = model_pointers(model), hull_pointers(hulls), state_pointers(state)
     w = work_pointers(work)
     soup_room, sums_room = work.soup.owner.size, len(work.sums)
+    if implicit:
+        v = work.solver
+        rooms = (soup_room, len(v.touches.list), len(v.touches.corners), len(v.graph.row))
+        return _run_implicit(z, m, h, s, w, dt, steps, first, method, settings, rooms)
     for done in range(steps):
-        left = update_boxes(z, m, h, s, dt, w.world, w.tree.left)
+        left = update_boxes(z, m, h, s, dt, 0.0, w.world, w.tree.left)
         if left > 0:
             status = update_pairs(z, m, h, s, dt, w, left)
             if status != OK:
@@ -74,6 +86,55 @@ def run(
         if not _integrate(z, m, s, dt):
             return done, NOT_FINITE
         s.time[0] += dt
+    return steps, OK
+
+
+@kernel
+def _run_implicit(
+    z: Sizes,
+    m: Model,
+    h: Hulls,
+    s: State,
+    w: Work,
+    dt: float,
+    steps: int,
+    first: int,
+    method: int,
+    settings: Settings,
+    rooms: tuple[int, int, int, int],
+) -> tuple[int, int]:
+    """As `run`, with the implicit step."""
+    a = w.solver.ahead
+    end = State(
+        a.position,
+        a.quaternion,
+        a.rotation,
+        s.velocity,
+        s.omega,
+        s.momentum,
+        s.wrench,
+        s.applied,
+        s.spring,
+        s.time,
+        s.ledger,
+    )
+    g = m.gravity
+    margin = MARGIN * dt * dt * max(sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]), EARTH)
+    for done in range(steps):
+        scope = Scope(
+            z, m, h, s, end, w, dt, margin, first + done, rooms, settings, method == POINT
+        )
+        if done == 0:
+            open_books(scope)
+        status = advance(scope, first + done == 0)
+        if status != OK:
+            _invalidate(z, w)
+            return done, status
+        if not _integrate(z, m, s, dt):
+            return done, NOT_FINITE
+        s.time[0] += dt
+        settle(scope)
+        close_books(scope)
     return steps, OK
 
 

@@ -51,7 +51,7 @@ def _boxes(z: Sizes, m: Model, h: Hulls, s: State, w: Work, dt: float) -> int:
     """update_boxes on arrays."""
     p = work_pointers(w)
     return update_boxes(
-        z, model_pointers(m), hull_pointers(h), state_pointers(s), dt, p.world, p.tree.left
+        z, model_pointers(m), hull_pointers(h), state_pointers(s), dt, 0.0, p.world, p.tree.left
     )
 
 

@@ -49,8 +49,10 @@ MANY = 0.25
 
 
 @kernel
-def update_boxes(z: Sizes, m: Model, h: Hulls, s: State, dt: float, w: World, left: PtrI4) -> int:
-    """Bound every part, with the reach of one step; lists those that left their fat box.
+def update_boxes(
+    z: Sizes, m: Model, h: Hulls, s: State, dt: float, margin: float, w: World, left: PtrI4
+) -> int:
+    """Bound every part, with the reach of one step and a margin; lists those that left their boxes.
 
     The box of a turned box (centre c, half extents e): R c + x ± |R| e.
     """
@@ -73,7 +75,7 @@ def update_boxes(z: Sizes, m: Model, h: Hulls, s: State, dt: float, w: World, le
         for k in range(3):
             c = x[k] + r[3 * k] * box[0] + r[3 * k + 1] * box[1] + r[3 * k + 2] * box[2]
             e = abs(r[3 * k]) * box[3] + abs(r[3 * k + 1]) * box[4] + abs(r[3 * k + 2]) * box[5]
-            e += reach + dt * abs(v[k])
+            e += reach + dt * abs(v[k]) + margin
             out[k] = c - e
             out[3 + k] = c + e
             # a NaN also counts as having left

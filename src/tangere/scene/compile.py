@@ -10,6 +10,7 @@ from tangere.errors import SceneError
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.maths.vec import Array
 from tangere.model import (
+    NL,
     NS,
     Hulls,
     Model,
@@ -18,6 +19,7 @@ from tangere.model import (
     Work,
     World,
     new_pairs,
+    new_solver,
     new_soup,
     new_tree,
 )
@@ -29,6 +31,7 @@ MAX_PARTS = 1 << 20
 PAIRS_PER_PART = 6
 SOUP_VERTICES = 4096
 SUMS = 64
+CONTACTS_PER_BODY = 4
 
 
 class Compiled(NamedTuple):
@@ -188,6 +191,7 @@ def _new_state(count: int, springs: int) -> State:
         applied=np.zeros((count, 6)),
         spring=np.zeros((springs, 3)),
         time=np.zeros(1),
+        ledger=np.zeros(NL),
     )
 
 
@@ -195,6 +199,7 @@ def _new_work(model: Model) -> Work:
     parts = len(model.part_body)
     verts, faces = model.world_start[-1]
     capacity = PAIRS_PER_PART * max(parts, 8)
+    bodies, springs = len(model.part_start) - 1, len(model.spring_bodies)
     return Work(
         pairs=new_pairs(capacity),
         world=World(
@@ -207,6 +212,13 @@ def _new_work(model: Model) -> Work:
         tree=new_tree(parts, capacity),
         soup=new_soup(SOUP_VERTICES),
         sums=np.zeros((SUMS, NS)),
+        solver=new_solver(
+            bodies,
+            len(model.mass) - bodies,
+            CONTACTS_PER_BODY * bodies + springs,
+            64 * bodies,
+            4 * bodies,
+        ),
     )
 
 

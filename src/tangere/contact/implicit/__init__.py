@@ -1,0 +1,1 @@
+"""The implicit step for whole scenes."""

@@ -1,0 +1,509 @@
+"""One implicit step: guess, geometry, solve, geometry again where it matters, friction state.
+
+guess = the last twists
+twice: poses reached with the guess → contacts there → minimise the step problem → new guess
+forces of the last solution move the bodies; friction springs and stored energies are kept
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from tangere._jit import kernel
+from tangere._ptr import PtrF8, off
+from tangere.collision.broad import update_boxes, update_pairs
+from tangere.contact.friction import FORGET, keep_spring
+from tangere.contact.implicit.evaluate import V_EPS
+from tangere.contact.implicit.gather import Scope, gather, spring_energy
+from tangere.contact.implicit.newton import newton
+from tangere.contact.implicit.record import (
+    PATCH_KIND,
+    POINT_KIND,
+    SPRING_KIND,
+    TF_AREA,
+    TF_ARM_A,
+    TF_ARM_B,
+    TF_B,
+    TF_BT,
+    TF_C,
+    TF_DEPTH,
+    TF_F,
+    TF_H,
+    TF_HELD,
+    TF_JXX,
+    TF_JYY,
+    TF_K,
+    TF_KT,
+    TF_LAG,
+    TF_LIMIT,
+    TF_MU,
+    TF_N,
+    TF_R1,
+    TF_R2,
+    TF_S,
+    TF_SIZE,
+    TF_STORED,
+    TF_T1,
+    TF_T2,
+    TF_TH,
+    TF_U,
+    TI_A,
+    TI_B,
+    TI_EASY,
+    TI_EDGE,
+    TI_FAN,
+    TI_KIND,
+    TI_POLYGON,
+    TI_POLYGONS,
+    TI_SLIDES,
+    TI_SLOT,
+    Touch,
+    add_local,
+    local_twist,
+    touch,
+)
+from tangere.contact.volume.traction import _weight
+from tangere.dynamics.islands import find_islands, same_edges
+from tangere.dynamics.rigid import free_rotation, world_point
+from tangere.maths.quat import matrix_into, product, turn_back, unit
+from tangere.maths.vec import basis, norm, scale, sub
+from tangere.model import (
+    NF,
+    NI,
+    OK,
+    PF_AREA,
+    PF_CENTRE,
+    PF_DEPTH,
+    PF_FORCE,
+    PF_HELD,
+    PF_LAG,
+    PF_PRESS,
+    PF_SPARE,
+    PF_STORED,
+    PF_THETA,
+    PF_TORQUE,
+    PF_VOLUME,
+    PI_LAST,
+    PI_MISSED,
+    PI_MODE,
+    REPORT_PASSES,
+    REPORT_RESIDUAL,
+    REPORT_SOLVES,
+    SLIP,
+    SOLVER_FULL,
+    STICK,
+    Touches,
+)
+
+# Passes over the geometry.
+PASSES = 2
+# A contact is looked at again if its depth changed by more than this share of itself, or if it
+# slipped by more than this share of its width, or if its normal force is off by this share.
+DEPTH_CHANGE, SLIP_CHANGE, FORCE_CHANGE = 0.05, 1e-3, 1e-3
+# Depths below this share of the patch's width are rounding.
+FLAT = 1e-12
+# Energy kept in reserve by a contact: its normal force times this share of the part's size.
+SPARE = 2e-5
+
+
+@kernel
+def advance(e: Scope, fresh: bool) -> int:
+    """Solve one step; leaves contact wrenches in `s.wrench`, those of springs in `s.applied`.
+
+    Returns OK or what is full; nothing has moved yet.
+    """
+    _prepare(e)
+    v = e.w.solver
+    t, g = v.touches, v.graph
+    v.report[REPORT_SOLVES] = 0.0
+    for attempt in range(PASSES):
+        for i in range(e.z.bodies + e.z.floors):
+            _coast(e, i)
+        left = update_boxes(e.z, e.m, e.h, e.e, e.dt, e.margin, e.w.world, e.w.tree.left)
+        if left > 0:
+            status = update_pairs(e.z, e.m, e.h, e.e, e.dt, e.w, left)
+            if status != OK:
+                return status
+        scope = Scope(
+            e.z,
+            e.m,
+            e.h,
+            e.s,
+            e.e,
+            e.w,
+            e.dt,
+            e.margin,
+            PASSES * e.stamp + attempt,
+            e.rooms,
+            e.settings,
+            e.point,
+        )
+        status = gather(scope, fresh)
+        if status == OK:
+            status = _springs(scope)
+        if status == OK:
+            status = _graph(scope)
+        if status != OK:
+            return status
+        for i in range(e.z.bodies):
+            if g.island[i] < 0:
+                for k in range(6):
+                    v.ahead.twist[6 * i + k] = v.ahead.free[6 * i + k]
+        v.report[REPORT_PASSES], v.report[REPORT_RESIDUAL] = attempt + 1, 0.0
+        for island in range(g.known[1]):
+            rounds, residual = newton(e.m, v, island, e.dt, attempt == 0)
+            v.report[REPORT_SOLVES] += rounds
+            v.report[REPORT_RESIDUAL] = max(v.report[REPORT_RESIDUAL], residual)
+        if attempt + 1 < PASSES:
+            again = False
+            for k in range(t.used[0]):
+                c = touch(t, k)
+                again = again or _changed(v.ahead.twist, c, e.dt)
+                if c.ints[TI_KIND] != SPRING_KIND:  # the next pass limits friction by it
+                    row = off(e.w.pairs.floats, NF * c.ints[TI_SLOT])
+                    row[PF_LAG] = c.floats[TF_F]
+            if not again:
+                break
+            for i in range(6 * (e.z.bodies + e.z.floors)):
+                v.ahead.guess[i] = v.ahead.twist[i]
+    _finish(e)
+    return OK
+
+
+@kernel
+def _prepare(e: Scope) -> None:
+    """Free twists, inertia in the world, and the last twists as guess."""
+    h = e.w.solver.ahead
+    for i in range(e.z.bodies + e.z.floors):
+        moves = e.m.inv_mass[i] > 0.0
+        for k in range(3):
+            v, w = e.s.velocity[3 * i + k], e.s.omega[3 * i + k]
+            h.guess[6 * i + k], h.guess[6 * i + 3 + k] = v, w
+            h.twist[6 * i + k], h.twist[6 * i + 3 + k] = v, w
+            h.free[6 * i + k] = v + (e.dt * e.m.gravity[k] if moves else 0.0)
+            h.free[6 * i + 3 + k] = w
+        r, inertia = off(e.s.rotation, 9 * i), off(h.inertia, 9 * i)
+        for k in range(3):
+            for j in range(3):
+                s = 0.0
+                for q in range(3):
+                    s += r[3 * k + q] * e.m.inertia[3 * i + q] * r[3 * j + q]
+                inertia[3 * k + j] = s
+    for k in range(6 * (e.z.bodies + e.z.floors)):
+        e.s.wrench[k], e.s.applied[k] = 0.0, 0.0
+
+
+@kernel
+def _coast(e: Scope, i: int) -> None:
+    """Pose of body i at the end of the step if it moves with the guess."""
+    guess = off(e.w.solver.ahead.guess, 6 * i)
+    for k in range(3):
+        e.e.position[3 * i + k] = e.s.position[3 * i + k] + e.dt * guess[k]
+    source, q_out = off(e.s.quaternion, 4 * i), off(e.e.quaternion, 4 * i)
+    q = (source[0], source[1], source[2], source[3])
+    w = (guess[3], guess[4], guess[5])
+    r = off(e.s.rotation, 9 * i)
+    if w[0] == 0.0 and w[1] == 0.0 and w[2] == 0.0:
+        for k in range(9):
+            e.e.rotation[9 * i + k] = r[k]
+    else:
+        if e.m.inv_mass[i] > 0.0:
+            inertia = (e.m.inertia[3 * i], e.m.inertia[3 * i + 1], e.m.inertia[3 * i + 2])
+            o = turn_back(r, w)
+            ell = (inertia[0] * o[0], inertia[1] * o[1], inertia[2] * o[2])
+            q, _ = free_rotation(q, ell, inertia, e.dt)
+        else:
+            a = 0.5 * e.dt
+            q = unit(product((1.0, a * w[0], a * w[1], a * w[2]), q))
+        matrix_into(q, off(e.e.rotation, 9 * i))
+    q_out[0], q_out[1], q_out[2], q_out[3] = q
+
+
+@kernel
+def _springs(e: Scope) -> int:
+    """List the scene's springs as contacts that may pull.
+
+    f = −k (d + dt u) − b u, with d the stretch at the start and u the speed at the end of the
+    step: along e = d/|d| with rest length l₀, and across it with k max(0, 1 − l₀/|d|); in all
+    directions for rest length 0.
+    """
+    t, world = e.w.solver.touches, e.z.bodies + e.z.floors
+    for j in range(e.z.springs):
+        data = off(e.m.spring_data, 12 * j)
+        ia, ib = e.m.spring_bodies[2 * j], e.m.spring_bodies[2 * j + 1]
+        if t.used[0] >= e.rooms[1]:
+            return SOLVER_FULL
+        c = touch(t, t.used[0])
+        t.used[0] += 1
+        pa = world_point(e.s, ia, (data[0], data[1], data[2]))
+        time = e.s.time[0]
+        pb = (data[3] + time * data[9], data[4] + time * data[10], data[5] + time * data[11])
+        drift = (data[9], data[10], data[11])
+        if ib >= 0:
+            pb = world_point(e.s, ib, (data[3], data[4], data[5]))
+            drift = (0.0, 0.0, 0.0)
+        d = sub(pa, pb)
+        length = norm(d)
+        n = scale(1.0 / length, d) if length > 0.0 else (0.0, 0.0, 1.0)
+        t1, t2 = basis(n)
+        k, b, rest = data[6], data[7], data[8]
+        across = k if rest == 0.0 else k * max(0.0, 1.0 - rest / length) if length > 0.0 else 0.0
+        c.ints[TI_A], c.ints[TI_B], c.ints[TI_SLOT] = ib if ib >= 0 else world, ia, j
+        c.ints[TI_KIND] = SPRING_KIND
+        f = c.floats
+        for q in range(3):
+            f[TF_N + q], f[TF_T1 + q], f[TF_T2 + q] = n[q], t1[q], t2[q]
+            f[TF_ARM_B + q] = pa[q] - e.s.position[3 * ia + q]
+            f[TF_ARM_A + q] = pb[q] - e.s.position[3 * ib + q] if ib >= 0 else 0.0
+        f[TF_K], f[TF_B] = k, b
+        f[TF_KT], f[TF_BT] = across, b if rest == 0.0 else 0.0
+        along, side = k * e.dt + b, across * e.dt + f[TF_BT]
+        # force without own motion: stretch, and the drift of the far end
+        f[TF_R1] = k * (length - rest) - along * (
+            n[0] * drift[0] + n[1] * drift[1] + n[2] * drift[2]
+        )
+        f[TF_R2] = -side * (t1[0] * drift[0] + t1[1] * drift[1] + t1[2] * drift[2])
+        f[TF_TH] = -side * (t2[0] * drift[0] + t2[1] * drift[1] + t2[2] * drift[2])
+    return OK
+
+
+@kernel
+def _graph(e: Scope) -> int:
+    """Edges of all contacts; islands where they changed; contacts by island."""
+    g, t = e.w.solver.graph, e.w.solver.touches
+    count = t.used[0]
+    edges, a, b = 0, -2, -2
+    for k in range(count):
+        c = touch(t, k)
+        i, j = c.ints[TI_A], c.ints[TI_B]
+        i = i if i < e.z.bodies and e.m.inv_mass[i] > 0.0 else -1
+        j = j if j < e.z.bodies and e.m.inv_mass[j] > 0.0 else -1
+        if i != a or j != b:
+            g.fresh[2 * edges], g.fresh[2 * edges + 1] = i, j
+            edges += 1
+            a, b = i, j
+        c.ints[TI_EDGE] = edges - 1
+    if not same_edges(g, edges):
+        status = find_islands(e.z, g, edges, e.rooms[3])
+        if status != OK:
+            return status
+    islands = g.known[1]
+    for k in range(islands + 1):
+        t.start[k] = 0
+    for k in range(count):
+        t.start[_island(e, touch(t, k)) + 1] += 1
+    for k in range(islands):
+        t.start[k + 1] += t.start[k]
+        g.fill[k] = t.start[k]
+    for k in range(count):
+        island = _island(e, touch(t, k))
+        t.list[g.fill[island]] = k
+        g.fill[island] += 1
+    return OK
+
+
+@kernel
+def _island(e: Scope, c: Touch) -> int:
+    """Island of a contact."""
+    g = e.w.solver.graph
+    i = g.edges[2 * c.ints[TI_EDGE]]
+    return int(g.island[i if i >= 0 else g.edges[2 * c.ints[TI_EDGE] + 1]])
+
+
+@kernel
+def _changed(twist: PtrF8, c: Touch, dt: float) -> bool:
+    """Whether a contact has to be looked at again where the bodies really go."""
+    f = c.floats
+    if c.ints[TI_KIND] == SPRING_KIND or not f[TF_F] > 0.0:
+        return False
+    un, w1, w2, u1, u2, wn = local_twist(c, twist)
+    star = off(f, TF_U)
+    if abs(f[TF_F] - f[TF_LAG]) > FORCE_CHANGE * f[TF_F] and f[TF_MU] > 0.0:
+        return True
+    width = sqrt(max(f[TF_S], 0.0))
+    depth = abs(f[TF_H]) if c.ints[TI_KIND] == POINT_KIND else abs(f[TF_H]) / f[TF_S]
+    tilt = abs(w1 - star[1]) + abs(w2 - star[2])
+    if dt * (abs(un - star[0]) + tilt * width) > DEPTH_CHANGE * depth + FLAT * width:
+        return True
+    slip = abs(u1 - star[3]) + abs(u2 - star[4]) + abs(wn - star[5]) * width
+    return bool(dt * slip > SLIP_CHANGE * width)
+
+
+@kernel
+def _finish(e: Scope) -> None:
+    """Wrenches of the solution, and what every contact remembers."""
+    t, twist = e.w.solver.touches, e.w.solver.ahead.twist
+    for k in range(t.used[0]):
+        c = touch(t, k)
+        if c.ints[TI_KIND] == SPRING_KIND:
+            add_local(c, 1.0, e.s.applied)
+            f, out = c.floats, off(c.floats, TF_F)
+            for q in range(3):
+                e.s.spring[3 * c.ints[TI_SLOT] + q] = (
+                    out[0] * f[TF_N + q] + out[3] * f[TF_T1 + q] + out[4] * f[TF_T2 + q]
+                )
+        else:
+            add_local(c, 1.0, e.s.wrench)
+            if c.floats[TF_F] > 0.0:
+                _remember(e, c)
+                _friction_state(e, c, twist)
+
+
+@kernel
+def _remember(e: Scope, c: Touch) -> None:
+    """Force, energy and size of a pressing contact."""
+    f, t = c.floats, e.w.solver.touches
+    slot = c.ints[TI_SLOT]
+    ints, row = off(e.w.pairs.ints, NI * slot), off(e.w.pairs.floats, NF * slot)
+    out = off(f, TF_F)
+    for q in range(3):
+        n, t1, t2 = f[TF_N + q], f[TF_T1 + q], f[TF_T2 + q]
+        row[PF_FORCE + q] = out[0] * n + out[3] * t1 + out[4] * t2
+        row[PF_TORQUE + q] = out[5] * n + out[1] * t1 + out[2] * t2
+        row[PF_CENTRE + q] = f[TF_C + q]
+    patch = c.ints[TI_KIND] == PATCH_KIND
+    row[PF_AREA] = f[TF_S]
+    row[PF_VOLUME] = max(0.0, f[TF_H]) if patch else 0.0
+    row[PF_DEPTH] = max(0.0, f[TF_DEPTH])
+    un, w1, w2, _, _, _ = local_twist(c, e.w.solver.ahead.twist)
+    # what was put in; of what the springs do not hold a little is kept for patches to come
+    left = f[TF_STORED] - e.dt * (out[0] * un + out[1] * w1 + out[2] * w2)
+    held = min(spring_energy(t, c, e.dt, e.w.solver.ahead.twist), max(0.0, left))
+    row[PF_STORED] = held
+    row[PF_SPARE] = min(left - held, SPARE * f[TF_SIZE] * min(out[0], row[PF_PRESS]))
+    row[PF_PRESS], row[PF_LAG] = out[0], out[0]
+    ints[PI_LAST] = e.stamp
+
+
+@kernel
+def _friction_state(e: Scope, c: Touch, twist: PtrF8) -> None:
+    """Stretch of the friction spring after the step, and whether the contact slides."""
+    f, out = c.floats, off(c.floats, TF_F)
+    slot = c.ints[TI_SLOT]
+    ints, row = off(e.w.pairs.ints, NI * slot), off(e.w.pairs.floats, NF * slot)
+    _, _, _, u1, u2, wn = local_twist(c, twist)
+    patch = c.ints[TI_KIND] == PATCH_KIND
+    weight = f[TF_S] / f[TF_AREA] if patch else 1.0
+    j_n = (f[TF_JXX] + f[TF_JYY]) / f[TF_S] if patch else 0.0
+    k_t, b_t = weight * f[TF_KT], weight * f[TF_BT]
+    r1, r2 = f[TF_R1] + e.dt * u1, f[TF_R2] + e.dt * u2
+    theta = f[TF_TH] + e.dt * wn if j_n > 0.0 else 0.0
+    mode = SLIP if c.ints[TI_SLIDES] == 1 else STICK
+    if mode == SLIP:
+        if _fastest(e.w.solver.touches, c, u1, u2, wn) < V_EPS:
+            mode = STICK
+        r1, r2, theta = _rewind(k_t, 0.0, j_n, u1, u2, wn, c)
+    elif c.ints[TI_EASY] == 0:
+        # whole patch: ∫ |g|² against ∫ λ |g|
+        g1 = f[TF_KT] * f[TF_R1] + (f[TF_KT] * e.dt + f[TF_BT]) * u1
+        g2 = f[TF_KT] * f[TF_R2] + (f[TF_KT] * e.dt + f[TF_BT]) * u2
+        th = f[TF_KT] * f[TF_TH] + (f[TF_KT] * e.dt + f[TF_BT]) * wn
+        work = weight * (g1 * g1 + g2 * g2 + th * th * j_n)
+        if work > _capacity(e.w.solver.touches, c, g1, g2, th):
+            mode = SLIP
+        r1, r2, theta = _rewind(k_t, b_t, j_n, u1, u2, wn, c)
+    paid = f[TF_HELD] - e.dt * (out[3] * u1 + out[4] * u2 + out[5] * wn)
+    held = 0.5 * k_t * (r1 * r1 + r2 * r2 + theta * theta * j_n)
+    if held > paid:
+        less = sqrt(max(0.0, paid) / held)
+        r1, r2, theta, held = less * r1, less * r2, less * theta, max(0.0, paid)
+    f[TF_R1], f[TF_R2], f[TF_TH] = r1, r2, theta
+    row[PF_THETA], row[PF_HELD] = theta, held
+    ints[PI_MODE], ints[PI_MISSED] = mode, 0
+
+
+@kernel
+def _rewind(
+    k_t: float, b_t: float, j_n: float, u1: float, u2: float, wn: float, c: Touch
+) -> tuple[float, float, float]:
+    """Stretch and twist at which the spring alone carries the friction that was applied.
+
+    r = −(f + b_t u_T)/k_t,  θ = −(m/J_n + b_t ω_n)/k_t;  the damper's share at most the force.
+    """
+    if k_t == 0.0:
+        return 0.0, 0.0, 0.0
+    out = off(c.floats, TF_F)
+    force, drag = sqrt(out[3] * out[3] + out[4] * out[4]), b_t * sqrt(u1 * u1 + u2 * u2)
+    cap = b_t if drag <= force else b_t * force / drag
+    r1, r2 = -(out[3] + cap * u1) / k_t, -(out[4] + cap * u2) / k_t
+    theta = 0.0
+    if j_n > 0.0:
+        twist, drag = abs(out[5]) / j_n, b_t * abs(wn)
+        cap = b_t if drag <= twist else b_t * twist / drag
+        theta = -(out[5] / j_n + cap * wn) / k_t
+    return r1, r2, theta
+
+
+@kernel
+def _fastest(t: Touches, c: Touch, u1: float, u2: float, wn: float) -> float:
+    """Greatest slip speed over the patch; speed is convex, so a corner has it."""
+    most = u1 * u1 + u2 * u2
+    at = off(t.fan, 3 * c.ints[TI_FAN])
+    for poly in range(c.ints[TI_POLYGONS]):
+        corners = t.corners[c.ints[TI_POLYGON] + poly]
+        for i in range(1, corners + 1):
+            e1, e2 = u1 - wn * at[3 * i + 1], u2 + wn * at[3 * i]
+            most = max(most, e1 * e1 + e2 * e2)
+        at = off(at, 3 * (corners + 1))
+    return sqrt(most)
+
+
+@kernel
+def _capacity(t: Touches, c: Touch, g1: float, g2: float, th: float) -> float:
+    """Σ ω λ |g| over the patch: what friction can resist along g."""
+    f = c.floats
+    limit = f[TF_MU] * f[TF_LIMIT]
+    if c.ints[TI_KIND] == POINT_KIND:
+        return float(limit * sqrt(g1 * g1 + g2 * g2))
+    total = 0.0
+    at = off(t.fan, 3 * c.ints[TI_FAN])
+    for poly in range(c.ints[TI_POLYGONS]):
+        corners = t.corners[c.ints[TI_POLYGON] + poly]
+        last = off(at, 3 * corners)
+        for i in range(1, corners + 1):
+            here = off(at, 3 * i)
+            area = (last[0] - at[0]) * (here[1] - at[1]) - (last[1] - at[1]) * (here[0] - at[0])
+            for j in range(6):
+                w, l0, l1, l2 = _weight(j)
+                x = l0 * at[0] + l1 * last[0] + l2 * here[0]
+                y = l0 * at[1] + l1 * last[1] + l2 * here[1]
+                d = l0 * at[2] + l1 * last[2] + l2 * here[2]
+                if d > 0.0:
+                    e1, e2 = g1 - th * y, g2 + th * x
+                    total += w * 0.5 * area * d * sqrt(e1 * e1 + e2 * e2)
+            last = here
+        at = off(at, 3 * (corners + 1))
+    return float(limit * total / f[TF_AREA])
+
+
+@kernel
+def settle(e: Scope) -> None:
+    """After the bodies moved: tie the friction springs to them, forget contacts that ended."""
+    t, pairs = e.w.solver.touches, e.w.pairs
+    for k in range(t.used[0]):
+        c = touch(t, k)
+        if c.ints[TI_KIND] != SPRING_KIND and c.floats[TF_F] > 0.0:
+            f = c.floats
+            row = off(pairs.floats, NF * c.ints[TI_SLOT])
+            r = (
+                f[TF_R1] * f[TF_T1] + f[TF_R2] * f[TF_T2],
+                f[TF_R1] * f[TF_T1 + 1] + f[TF_R2] * f[TF_T2 + 1],
+                f[TF_R1] * f[TF_T1 + 2] + f[TF_R2] * f[TF_T2 + 2],
+            )
+            keep_spring(
+                e.s, c.ints[TI_A], c.ints[TI_B], (f[TF_C], f[TF_C + 1], f[TF_C + 2]), r, row
+            )
+    for at in range(pairs.used[0]):
+        if pairs.live[at] == 0:
+            continue
+        ints, row = off(pairs.ints, NI * pairs.slot[at]), off(pairs.floats, NF * pairs.slot[at])
+        if ints[PI_LAST] == e.stamp and ints[PI_MISSED] == 0:
+            continue
+        ints[PI_MISSED] = min(ints[PI_MISSED] + 1, FORGET)
+        row[PF_AREA], row[PF_VOLUME], row[PF_DEPTH] = 0.0, 0.0, 0.0
+        row[PF_PRESS], row[PF_LAG], row[PF_STORED], row[PF_SPARE] = 0.0, 0.0, 0.0, 0.0
+        for q in range(3):
+            row[PF_FORCE + q], row[PF_TORQUE + q] = 0.0, 0.0
+        if ints[PI_MISSED] >= FORGET:
+            row[PF_HELD] = 0.0
+            pairs.live[at] = 0

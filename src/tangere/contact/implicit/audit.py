@@ -1,0 +1,135 @@
+"""The books of an implicit step: where its energy went.
+
+    ΔE = work − normal − friction − springs − step
+
+E: kinetic energy, weight, springs, contact springs, friction springs. Losses are summed from the
+forces of the solution and the end-of-step velocities, E is taken from the state: the two meet only
+if the step is right. What they leave unexplained goes to `LEDGER_ERROR`.
+"""
+
+from __future__ import annotations
+
+from tangere._jit import kernel
+from tangere._ptr import off
+from tangere.contact.implicit.gather import Scope
+from tangere.contact.implicit.record import (
+    SPRING_KIND,
+    TF_F,
+    TI_KIND,
+    TI_SLOT,
+    local_twist,
+    touch,
+)
+from tangere.dynamics.rigid import world_point
+from tangere.maths.vec import norm, sub
+from tangere.model import (
+    LEDGER_ERROR,
+    LEDGER_FRICTION,
+    LEDGER_HELD,
+    LEDGER_NORMAL,
+    LEDGER_RUBBED,
+    LEDGER_SPRINGS,
+    LEDGER_STEP,
+    LEDGER_STORED,
+    LEDGER_TOTAL,
+    LEDGER_WORK,
+    NF,
+    PF_HELD,
+    PF_STORED,
+)
+
+
+@kernel
+def open_books(e: Scope) -> None:
+    """Take the energy as it is now: someone may have moved things since the last step."""
+    book = e.s.ledger
+    springs, normal, friction = book[LEDGER_SPRINGS], book[LEDGER_NORMAL], book[LEDGER_FRICTION]
+    book[LEDGER_TOTAL] = _energy(e)
+    book[LEDGER_SPRINGS], book[LEDGER_NORMAL], book[LEDGER_FRICTION] = springs, normal, friction
+
+
+@kernel
+def close_books(e: Scope) -> None:
+    """Enter one step, after the bodies moved."""
+    t, h, book = e.w.solver.touches, e.w.solver.ahead, e.s.ledger
+    before = book[LEDGER_TOTAL]
+    losses = -book[LEDGER_NORMAL] - book[LEDGER_FRICTION] - book[LEDGER_STEP]
+    losses += book[LEDGER_WORK] - book[LEDGER_SPRINGS]
+    for k in range(t.used[0]):
+        c = touch(t, k)
+        un, w1, w2, u1, u2, wn = local_twist(c, h.twist)
+        f = off(c.floats, TF_F)
+        if c.ints[TI_KIND] == SPRING_KIND:
+            drift = 0.0
+            data = off(e.m.spring_data, 12 * c.ints[TI_SLOT])
+            if e.m.spring_bodies[2 * c.ints[TI_SLOT] + 1] < 0:
+                force = off(e.s.spring, 3 * c.ints[TI_SLOT])
+                drift = force[0] * data[9] + force[1] * data[10] + force[2] * data[11]
+            book[LEDGER_WORK] += e.dt * drift
+            book[LEDGER_SPRINGS] += e.dt * (drift - f[0] * un - f[3] * u1 - f[4] * u2)
+        else:
+            book[LEDGER_NORMAL] -= e.dt * (f[0] * un + f[1] * w1 + f[2] * w2)
+            book[LEDGER_FRICTION] -= e.dt * (f[3] * u1 + f[4] * u2 + f[5] * wn)
+    for i in range(e.z.bodies + e.z.floors):
+        if e.m.inv_mass[i] > 0.0:
+            book[LEDGER_STEP] += _jerk(e, i)
+        else:
+            for k in range(6):
+                load = e.s.wrench[6 * i + k] + e.s.applied[6 * i + k]
+                book[LEDGER_WORK] -= e.dt * load * h.twist[6 * i + k]
+    now = _energy(e)
+    losses -= -book[LEDGER_NORMAL] - book[LEDGER_FRICTION] - book[LEDGER_STEP]
+    losses -= book[LEDGER_WORK] - book[LEDGER_SPRINGS]
+    book[LEDGER_TOTAL], book[LEDGER_ERROR] = now, now - before + losses
+
+
+@kernel
+def _jerk(e: Scope, i: int) -> float:
+    """½ |Δv|² M of one body: what the implicit step takes from a change of motion."""
+    h = e.w.solver.ahead
+    v, free = off(h.twist, 6 * i), off(h.free, 6 * i)
+    lost = 0.0
+    for k in range(3):
+        d = v[k] - free[k] + e.dt * e.m.gravity[k]
+        lost += 0.5 * e.m.mass[i] * d * d
+        for j in range(3):
+            turn = h.inertia[9 * i + 3 * k + j] * (v[3 + j] - free[3 + j])
+            lost += 0.5 * (v[3 + k] - free[3 + k]) * turn
+    return lost
+
+
+@kernel
+def _energy(e: Scope) -> float:
+    """Mechanical energy of the scene; what springs and contacts hold leaves the lost [J]."""
+    s, m, book = e.s, e.m, e.s.ledger
+    total = 0.0
+    for i in range(e.z.bodies):
+        if m.inv_mass[i] > 0.0:
+            for k in range(3):
+                v = s.velocity[3 * i + k]
+                total += m.mass[i] * (0.5 * v * v - m.gravity[k] * s.position[3 * i + k])
+                total += 0.5 * s.momentum[3 * i + k] * s.omega[3 * i + k]
+    held = 0.0
+    for j in range(e.z.springs):
+        data = off(m.spring_data, 12 * j)
+        ib = m.spring_bodies[2 * j + 1]
+        pa = world_point(s, m.spring_bodies[2 * j], (data[0], data[1], data[2]))
+        time = s.time[0]
+        pb = (data[3] + time * data[9], data[4] + time * data[10], data[5] + time * data[11])
+        if ib >= 0:
+            pb = world_point(s, ib, (data[3], data[4], data[5]))
+        stretch = norm(sub(pa, pb)) - data[8]
+        held += 0.5 * data[6] * stretch * stretch
+    stored, rubbed = 0.0, 0.0
+    pairs = e.w.pairs
+    for at in range(pairs.used[0]):
+        if pairs.live[at] != 0:
+            row = off(pairs.floats, NF * pairs.slot[at])
+            stored += row[PF_STORED]
+            rubbed += row[PF_HELD]
+    # a loss is what was put in less what is held now
+    book[LEDGER_SPRINGS] -= held - book[LEDGER_HELD]
+    book[LEDGER_NORMAL] -= stored - book[LEDGER_STORED]
+    book[LEDGER_FRICTION] -= rubbed - book[LEDGER_RUBBED]
+    book[LEDGER_HELD], book[LEDGER_STORED], book[LEDGER_RUBBED] = held, stored, rubbed
+    return total + held + stored + rubbed

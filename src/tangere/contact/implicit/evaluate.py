@@ -1,0 +1,269 @@
+"""Force and curvature of one contact at given end-of-step twists.
+
+With d the depth at the guess, u the local motion and du its change since the guess, a point of
+weight ω = dS/S_A carries
+
+    normal   p = ω max(0, k (d − dt du_n) − b u_n)          judged at the end of the step
+    stick    g = k_t (r + θ n × q) + (k_t dt + b_t) u_T          slide: g = (λ/v_ε) u_T
+    both     f = −ω g  if |g| ≤ λ,  else −ω λ g/|g|              λ = μ × lagged pressure
+
+These are gradients of a convex function of the twists, because λ is lagged. Patches where every
+point presses and sticks have closed forms; for the others six points per triangle of a fan about
+the middle of each polygon are summed (exact for the squares of affine functions).
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import NamedTuple
+
+from tangere._jit import kernel
+from tangere._ptr import PtrF8, off
+from tangere.contact.implicit.record import (
+    POINT_KIND,
+    SPRING_KIND,
+    TF_AREA,
+    TF_B,
+    TF_BT,
+    TF_CN,
+    TF_CT,
+    TF_F,
+    TF_H,
+    TF_HX,
+    TF_HY,
+    TF_JXX,
+    TF_JXY,
+    TF_JYY,
+    TF_K,
+    TF_KT,
+    TF_LIMIT,
+    TF_MU,
+    TF_R1,
+    TF_R2,
+    TF_S,
+    TF_TH,
+    TF_U,
+    TI_EASY,
+    TI_FAN,
+    TI_KIND,
+    TI_POLYGON,
+    TI_POLYGONS,
+    TI_SLIDES,
+    Touch,
+    local_twist,
+)
+from tangere.contact.volume.traction import _weight as point_weight
+from tangere.model import Touches
+
+# Below this slip speed kinetic friction fades to zero [m/s].
+V_EPS = 1e-4
+# Share of the friction's curvature along the slip that is left out: 1 would be exact Newton, too
+# hopeful where sliding stops; 0 crawls.
+ALONG = 0.99
+
+
+class Trial(NamedTuple):
+    """The law of one contact at given twists, as fields over the patch."""
+
+    k: float  # pressure: k d + p0 + px x + py y
+    p0: float
+    px: float
+    py: float
+    stiff: float  # its growth with approach: k dt + b
+    limit: float  # friction limit: times depth
+    c_t: float  # growth of the friction with the slip
+    g1: float  # friction: (g1 − th y, g2 + th x)
+    g2: float
+    th: float
+    slides: bool
+    hope: bool  # points not yet pressing count as stiff
+
+
+@kernel
+def evaluate(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool) -> None:
+    """Fill the contact's force and curvature; `hope`: points not yet pressing count as stiff."""
+    f = c.floats
+    un, w1, w2, u1, u2, wn = local_twist(c, twist)
+    kind = c.ints[TI_KIND]
+    if kind == SPRING_KIND:
+        _spring(f, dt, un, u1, u2)
+        return
+    k, b = f[TF_K], f[TF_B]
+    star = off(f, TF_U)
+    slides = c.ints[TI_SLIDES] == 1
+    limit = f[TF_MU] * f[TF_LIMIT]
+    k_t = f[TF_KT]
+    c_t = k_t * dt + f[TF_BT]
+    g1, g2 = k_t * f[TF_R1] + c_t * u1, k_t * f[TF_R2] + c_t * u2
+    th = k_t * f[TF_TH] + c_t * wn
+    if slides:
+        c_t, g1, g2, th = limit / V_EPS, u1, u2, wn
+    q = Trial(
+        k,
+        -k * dt * (un - star[0]) - b * un,
+        k * dt * (w2 - star[2]) + b * w2,
+        -k * dt * (w1 - star[1]) - b * w1,
+        k * dt + b,
+        limit,
+        c_t,
+        g1,
+        g2,
+        th,
+        slides,
+        hope,
+    )
+    if kind == POINT_KIND:
+        _single(f, q)
+    elif _easy(t, c, q):
+        c.ints[TI_EASY] = 1
+        _whole(f, q)
+    else:
+        c.ints[TI_EASY] = 0
+        _points(t, c, q)
+
+
+@kernel
+def _spring(f: PtrF8, dt: float, un: float, u1: float, u2: float) -> None:
+    """A spring: pull without own motion (R1, R2, TH), stiffness and damping along and across n."""
+    along, across = f[TF_K] * dt + f[TF_B], f[TF_KT] * dt + f[TF_BT]
+    out, cn, ct = off(f, TF_F), off(f, TF_CN), off(f, TF_CT)
+    for i in range(6):
+        out[i], cn[i], ct[i] = 0.0, 0.0, 0.0
+    out[0] = -f[TF_R1] - along * un
+    out[3], out[4] = -f[TF_R2] - across * u1, -f[TF_TH] - across * u2
+    cn[0], ct[0], ct[3] = along, across, across
+
+
+@kernel
+def _easy(t: Touches, c: Touch, q: Trial) -> bool:
+    """Whether all of the patch presses and sticks.
+
+    Depth is concave and |g| convex over the patch: the corners decide.
+    """
+    if q.slides and q.limit > 0.0:
+        return False
+    at = off(t.fan, 3 * c.ints[TI_FAN])
+    for poly in range(c.ints[TI_POLYGONS]):
+        corners = t.corners[c.ints[TI_POLYGON] + poly]
+        for i in range(1, corners + 1):
+            x, y, d = at[3 * i], at[3 * i + 1], at[3 * i + 2]
+            if q.k * d + q.p0 + q.px * x + q.py * y < 0.0:
+                return False
+            if q.limit > 0.0:
+                e1, e2 = q.g1 - q.th * y, q.g2 + q.th * x
+                if d < 0.0 or e1 * e1 + e2 * e2 > q.limit * q.limit * d * d:
+                    return False
+        at = off(at, 3 * (corners + 1))
+    return True
+
+
+@kernel
+def _whole(f: PtrF8, q: Trial) -> None:
+    """Closed form over the patch; without a friction limit there is no friction."""
+    out, cn, ct = off(f, TF_F), off(f, TF_CN), off(f, TF_CT)
+    per = 1.0 / f[TF_AREA]
+    s, jxx, jxy, jyy = per * f[TF_S], per * f[TF_JXX], per * f[TF_JXY], per * f[TF_JYY]
+    out[0] = q.k * per * f[TF_H] + q.p0 * s
+    out[1] = q.k * per * f[TF_HY] + q.px * jxy + q.py * jyy
+    out[2] = -(q.k * per * f[TF_HX] + q.px * jxx + q.py * jxy)
+    cn[0], cn[1], cn[2] = q.stiff * s, 0.0, 0.0
+    cn[3], cn[4], cn[5] = q.stiff * jyy, -q.stiff * jxy, q.stiff * jxx
+    for i in range(6):
+        ct[i] = 0.0
+    out[3], out[4], out[5] = 0.0, 0.0, 0.0
+    if q.limit > 0.0:
+        j_n = jxx + jyy
+        out[3], out[4], out[5] = -s * q.g1, -s * q.g2, -j_n * q.th
+        ct[0], ct[3], ct[5] = q.c_t * s, q.c_t * s, q.c_t * j_n
+
+
+@kernel
+def _single(f: PtrF8, q: Trial) -> None:
+    """All at one point, with limit the friction limit itself."""
+    out, cn, ct = off(f, TF_F), off(f, TF_CN), off(f, TF_CT)
+    for i in range(6):
+        out[i], cn[i], ct[i] = 0.0, 0.0, 0.0
+    p = q.k * f[TF_H] + q.p0
+    if p > 0.0 or q.hope:
+        cn[0] = q.stiff
+    out[0] = max(p, 0.0)
+    if q.limit > 0.0:
+        g1, g2 = q.g1, q.g2
+        if q.slides:
+            g1, g2 = q.c_t * g1, q.c_t * g2
+        size = sqrt(g1 * g1 + g2 * g2)
+        s, along = 1.0, 0.0
+        if size > q.limit:
+            s, along = q.limit / size, ALONG / (size * size)
+        out[3], out[4] = -s * g1, -s * g2
+        ct[0] = q.c_t * s * (1.0 - along * g1 * g1)
+        ct[1] = -q.c_t * s * along * g1 * g2
+        ct[3] = q.c_t * s * (1.0 - along * g2 * g2)
+
+
+@kernel
+def _points(t: Touches, c: Touch, q: Trial) -> None:
+    """Sum over six points per triangle."""
+    f = c.floats
+    fn, f1, f2 = 0.0, 0.0, 0.0
+    n0, nx, ny, nxx, nxy, nyy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    q1, q2, qn = 0.0, 0.0, 0.0
+    a11, a12, a1n, a22, a2n, ann = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    at = off(t.fan, 3 * c.ints[TI_FAN])
+    for poly in range(c.ints[TI_POLYGONS]):
+        corners = t.corners[c.ints[TI_POLYGON] + poly]
+        ox, oy, od = at[0], at[1], at[2]
+        last = off(at, 3 * corners)
+        for i in range(1, corners + 1):
+            here = off(at, 3 * i)
+            area = 0.5 * ((last[0] - ox) * (here[1] - oy) - (last[1] - oy) * (here[0] - ox))
+            area /= f[TF_AREA]
+            for j in range(6):
+                w, l0, l1, l2 = point_weight(j)
+                w *= area
+                x = l0 * ox + l1 * last[0] + l2 * here[0]
+                y = l0 * oy + l1 * last[1] + l2 * here[1]
+                d = l0 * od + l1 * last[2] + l2 * here[2]
+                p = q.k * d + q.p0 + q.px * x + q.py * y
+                if p > 0.0:
+                    fn += w * p
+                    f1 += w * p * y
+                    f2 -= w * p * x
+                if p > 0.0 or q.hope:
+                    n0 += w
+                    nx += w * x
+                    ny += w * y
+                    nxx += w * x * x
+                    nxy += w * x * y
+                    nyy += w * y * y
+                if q.limit > 0.0 and d > 0.0:
+                    e1, e2 = q.g1 - q.th * y, q.g2 + q.th * x
+                    c_p = q.c_t
+                    if q.slides:
+                        c_p = q.c_t * d  # λ/v_ε of this point
+                        e1, e2 = c_p * e1, c_p * e2
+                    most = q.limit * d
+                    size = e1 * e1 + e2 * e2
+                    s, along = w, 0.0
+                    if size > most * most:
+                        along = ALONG / size
+                        s *= most / sqrt(size)
+                    q1 -= s * e1
+                    q2 -= s * e2
+                    qn -= s * (x * e2 - y * e1)
+                    s *= c_p
+                    b11, b22 = s * (1.0 - along * e1 * e1), s * (1.0 - along * e2 * e2)
+                    b12 = -s * along * e1 * e2
+                    a11 += b11
+                    a12 += b12
+                    a22 += b22
+                    a1n += x * b12 - y * b11
+                    a2n += x * b22 - y * b12
+                    ann += y * y * b11 - 2.0 * x * y * b12 + x * x * b22
+            last = here
+        at = off(at, 3 * (corners + 1))
+    out, cn, ct = off(f, TF_F), off(f, TF_CN), off(f, TF_CT)
+    out[0], out[1], out[2], out[3], out[4], out[5] = fn, f1, f2, q1, q2, qn
+    cn[0], cn[1], cn[2] = q.stiff * n0, q.stiff * ny, -q.stiff * nx
+    cn[3], cn[4], cn[5] = q.stiff * nyy, -q.stiff * nxy, q.stiff * nxx
+    ct[0], ct[1], ct[2], ct[3], ct[4], ct[5] = a11, a12, a1n, a22, a2n, ann

@@ -1,0 +1,240 @@
+"""The step as a convex problem: Newton's method with line search, island by island.
+
+    minimise  ½ |v − v_f|²_M + Σ contacts ψ(v),      gradient  M (v − v_f) − dt Jᵀ f(v)
+
+v: end-of-step twists, v_f: those of free flight, f: contact forces (`evaluate`), whose slopes are
+the curvature −C: the matrix is M + dt Jᵀ C J. A Newton step is shortened while the slope of the
+objective along it has turned up steeply; a convex function needs no more to descend. The residual
+is the largest change of speed that the unbalanced impulse would cause to its body alone, an upper
+bound for the error in v since the matrix exceeds M.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from tangere._jit import kernel
+from tangere._ptr import PtrF8, local_f8, off
+from tangere.contact.implicit.evaluate import evaluate
+from tangere.contact.implicit.record import (
+    TF_ARM_A,
+    TF_ARM_B,
+    TF_CN,
+    TF_CT,
+    TI_A,
+    TI_B,
+    TI_EDGE,
+    Touch,
+    add_local,
+    touch,
+)
+from tangere.dynamics.solve import factor, solve
+from tangere.model import Model, Solver
+
+# Stop when the residual is below this speed [m/s].
+TOLERANCE = 1e-10
+MOST_ROUNDS = 40
+# A step is shortened while the slope along it exceeds this share of the first, upwards.
+OVERSHOOT = 0.5
+MOST_CUTS = 8
+# Relative accuracy of conjugate gradients.
+CLOSE = 1e-6
+
+
+@kernel
+def newton(m: Model, v: Solver, island: int, dt: float, hope: bool) -> tuple[int, float]:
+    """Solve one island; returns the rounds (solves) made and the residual [m/s]."""
+    g, h = v.graph, v.ahead
+    first, end = g.start[island], g.start[island + 1]
+    residual = _gradient(m, v, island, dt, hope)
+    rounds = 0
+    while residual > TOLERANCE and rounds < MOST_ROUNDS:
+        rounds += 1
+        _assemble(m, v, island, dt)
+        for p in range(first, end):
+            i = 6 * g.member[p]
+            for k in range(6):
+                v.matrix.x[i + k] = -h.gradient[i + k]
+                h.base[i + k] = h.twist[i + k]
+        factor(g, v.matrix, island)
+        solve(g, v.matrix, island, CLOSE)
+        slope = 0.0
+        for p in range(first, end):
+            i = 6 * g.member[p]
+            for k in range(6):
+                slope += h.gradient[i + k] * v.matrix.x[i + k]
+                h.twist[i + k] = h.base[i + k] + v.matrix.x[i + k]
+        before = residual
+        residual = _gradient(m, v, island, dt, False)
+        length, low, low_slope = 1.0, 0.0, slope
+        high, high_slope = 0.0, 0.0
+        for _ in range(MOST_CUTS):
+            now = 0.0
+            for p in range(first, end):
+                i = 6 * g.member[p]
+                for k in range(6):
+                    now += h.gradient[i + k] * v.matrix.x[i + k]
+            if now <= -OVERSHOOT * slope and (now >= OVERSHOOT * slope or length == 1.0):
+                break
+            if now > 0.0:
+                high, high_slope = length, now
+            else:
+                low, low_slope = length, now
+            share = low_slope / (low_slope - high_slope)  # where the slope would vanish
+            length = low + (high - low) * min(max(share, 0.1), 0.9)
+            for p in range(first, end):
+                i = 6 * g.member[p]
+                for k in range(6):
+                    h.twist[i + k] = h.base[i + k] + length * v.matrix.x[i + k]
+            residual = _gradient(m, v, island, dt, False)
+        if not residual < before and length * _largest(v, island) < TOLERANCE:
+            break
+    return rounds, residual
+
+
+@kernel
+def _largest(v: Solver, island: int) -> float:
+    """Largest entry of the Newton step."""
+    size = 0.0
+    for p in range(v.graph.start[island], v.graph.start[island + 1]):
+        i = 6 * v.graph.member[p]
+        for k in range(6):
+            size = max(size, abs(v.matrix.x[i + k]))
+    return size
+
+
+@kernel
+def _gradient(m: Model, v: Solver, island: int, dt: float, hope: bool) -> float:
+    """Evaluate all contacts of an island; fill the gradient; returns the residual [m/s]."""
+    g, h, t = v.graph, v.ahead, v.touches
+    first, end = g.start[island], g.start[island + 1]
+    for p in range(first, end):
+        i = g.member[p]
+        row, now, free = off(h.gradient, 6 * i), off(h.twist, 6 * i), off(h.free, 6 * i)
+        inertia = off(h.inertia, 9 * i)
+        for k in range(3):
+            row[k] = m.mass[i] * (now[k] - free[k])
+            row[3 + k] = 0.0
+            for j in range(3):
+                row[3 + k] += inertia[3 * k + j] * (now[3 + j] - free[3 + j])
+    for at in range(t.start[island], t.start[island + 1]):
+        c = touch(t, t.list[at])
+        evaluate(t, c, h.twist, dt, hope)
+        add_local(c, -dt, h.gradient)
+    worst = 0.0
+    for p in range(first, end):
+        i = g.member[p]
+        row = off(h.gradient, 6 * i)
+        push, turn = 0.0, 0.0
+        least = m.inertia[3 * i]
+        for k in range(3):
+            push += row[k] * row[k]
+            turn += row[3 + k] * row[3 + k]
+            least = min(least, m.inertia[3 * i + k])
+        # a turn counts by the speed it gives at the radius of gyration
+        worst = max(worst, sqrt(push) / m.mass[i] + sqrt(turn / (m.mass[i] * least)))
+    return worst
+
+
+@kernel
+def _assemble(m: Model, v: Solver, island: int, dt: float) -> None:
+    """Matrix M + dt Jᵀ C J of an island."""
+    g, a, h, t = v.graph, v.matrix, v.ahead, v.touches
+    first, end = g.start[island], g.start[island + 1]
+    for p in range(first, end):
+        i = g.member[p]
+        block = off(a.diagonal, 36 * p)
+        for k in range(36):
+            block[k] = 0.0
+        for k in range(3):
+            block[7 * k] = m.mass[i]
+            for j in range(3):
+                block[6 * (3 + k) + 3 + j] = h.inertia[9 * i + 3 * k + j]
+    for k in range(g.column[first], g.column[end]):
+        block = off(a.lower, 36 * k)
+        for j in range(36):
+            block[j] = 0.0
+    for at in range(t.start[island], t.start[island + 1]):
+        _add_contact(v, touch(t, t.list[at]), dt)
+
+
+@kernel
+def _add_contact(v: Solver, c: Touch, dt: float) -> None:
+    """Add dt Jᵀ C J of one contact.
+
+    About the contact's centre, world axes: U on velocities, W on rotations, X between them; moved
+    to a body's centre by its arm.
+    """
+    g, a = v.graph, v.matrix
+    f = c.floats
+    local = local_f8(36)
+    ja, jb = local_f8(36), local_f8(36)
+    product = local_f8(36)
+    cn, ct = off(f, TF_CN), off(f, TF_CT)
+    for k in range(36):
+        local[k] = 0.0
+    local[0], local[1], local[2] = cn[0], cn[1], cn[2]
+    local[6], local[7], local[8] = cn[1], cn[3], cn[4]
+    local[12], local[13], local[14] = cn[2], cn[4], cn[5]
+    local[21], local[22], local[23] = ct[0], ct[1], ct[2]
+    local[27], local[28], local[29] = ct[1], ct[3], ct[4]
+    local[33], local[34], local[35] = ct[2], ct[4], ct[5]
+    i, j = c.ints[TI_A], c.ints[TI_B]
+    edge = 2 * c.ints[TI_EDGE]
+    moves_a, moves_b = g.edges[edge] >= 0, g.edges[edge + 1] >= 0
+    if moves_a:
+        _map(f, off(f, TF_ARM_A), ja)
+        _times(local, ja, dt, product)
+        _add_square(off(a.diagonal, 36 * g.place[i]), ja, product, 1.0)
+    if moves_b:
+        _map(f, off(f, TF_ARM_B), jb)
+        _times(local, jb, dt, product)
+        _add_square(off(a.diagonal, 36 * g.place[j]), jb, product, 1.0)
+        if moves_a:  # product = dt C J_b
+            block = off(a.lower, 36 * g.block[c.ints[TI_EDGE]])
+            if g.place[i] > g.place[j]:
+                _add_square(block, ja, product, -1.0)
+            else:
+                _times(local, ja, dt, product)
+                _add_square(block, jb, product, -1.0)
+
+
+@kernel
+def _map(f: PtrF8, arm: PtrF8, out: PtrF8) -> None:
+    """6 x 6 map from a body's twist to the local one, rows n: u, 1: w, 2: w, 1: u, 2: u, n: w."""
+    for k in range(3):
+        axis = off(f, 3 * k)  # n, t1, t2
+        turn = 5 if k == 0 else k  # row of its rotation
+        move = 0 if k == 0 else 2 + k
+        row = off(out, 6 * move)
+        row[0], row[1], row[2] = axis[0], axis[1], axis[2]
+        # n·(ω × p) = ω·(p × n)
+        row[3] = arm[1] * axis[2] - arm[2] * axis[1]
+        row[4] = arm[2] * axis[0] - arm[0] * axis[2]
+        row[5] = arm[0] * axis[1] - arm[1] * axis[0]
+        row = off(out, 6 * turn)
+        row[0], row[1], row[2] = 0.0, 0.0, 0.0
+        row[3], row[4], row[5] = axis[0], axis[1], axis[2]
+
+
+@kernel
+def _times(local: PtrF8, j: PtrF8, dt: float, out: PtrF8) -> None:
+    """Out = dt C J for the two 3 x 3 halves of C."""
+    for half in range(2):
+        for r in range(3):
+            row = off(local, 6 * (3 * half + r) + 3 * half)
+            to = off(out, 6 * (3 * half + r))
+            x = off(j, 18 * half)
+            for k in range(6):
+                to[k] = dt * (row[0] * x[k] + row[1] * x[6 + k] + row[2] * x[12 + k])
+
+
+@kernel
+def _add_square(block: PtrF8, j: PtrF8, product: PtrF8, sign: float) -> None:
+    """Block ← block + sign Jᵀ product."""
+    for r in range(6):
+        for k in range(6):
+            s = 0.0
+            for q in range(6):
+                s += j[6 * q + r] * product[6 * q + k]
+            block[6 * r + k] += sign * s

@@ -1,0 +1,110 @@
+"""What the implicit step knows of one contact: columns of `Touches`, and maps to body twists.
+
+Local coordinates at the centre c of the patch, axes (n, t1, t2): the relative motion of b against
+a is (u_n, w_1, w_2 | u_1, u_2, w_n). A point (x, y) of the patch then moves by
+
+    u_n + w_1 y − w_2 x  along n,    (u_1 − w_n y, u_2 + w_n x)  in the plane,
+
+and forces in the same order are work-conjugate. Normal and tangential halves do not couple.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tangere._jit import kernel
+from tangere._ptr import PtrF8, PtrI4, off
+from tangere.model import NTF, NTI, Touches
+
+# Columns of Touches.ints
+TI_A, TI_B = 0, 1  # bodies
+TI_SLOT = 2  # row of the pair, or the spring
+TI_EDGE = 3  # edge of the graph
+TI_KIND = 4  # PATCH, POINT or SPRING
+TI_SLIDES = 5  # 1: kinetic friction, 0: static
+TI_POLYGON, TI_POLYGONS = 6, 7  # first polygon and their number
+TI_FAN = 8  # first fan point
+TI_EASY = 9  # 1: every point presses and sticks, so the law is linear
+
+PATCH_KIND, POINT_KIND, SPRING_KIND = 0, 1, 2
+
+# Columns of Touches.floats
+TF_N, TF_T1, TF_T2 = 0, 3, 6  # axes
+TF_C = 9  # 3: centre of the patch [m]
+TF_ARM_A, TF_ARM_B = 12, 15  # 3 each: from the bodies' centres to where the force acts [m]
+TF_U = 18  # 6: local twist of the guess
+TF_K, TF_B, TF_KT, TF_BT, TF_MU = 24, 25, 26, 27, 28  # law
+TF_AREA = 29  # normalising area S_A [m²]
+TF_S, TF_JXX, TF_JXY, TF_JYY = 30, 31, 32, 33  # area and its second moments
+TF_H, TF_HX, TF_HY = 34, 35, 36  # depth of the guess and its first moments
+TF_R1, TF_R2, TF_TH = 37, 38, 39  # friction spring at the start of the step
+TF_LIMIT = 40  # lagged pressure over depth: friction is limited by μ times limit times depth
+TF_YIELDED = 41  # share of the depth left out for want of energy
+TF_SIZE = 42  # length of the smaller part [m]
+TF_DEPTH = 43  # overlap along the normal; negative: gap [m]
+TF_HELD = 44  # energy of the friction spring at the start of the step [J]
+TF_F = 45  # 6: local force of the last evaluation
+TF_CN = 51  # 6: its normal curvature nn, n1, n2, 11, 12, 22
+TF_CT = 57  # 6: tangential curvature 11, 12, 1n, 22, 2n, nn
+TF_LAG = 63  # lagged normal force [N]
+TF_D = 64  # 3: depth lost from the start of the step to the guess: d0, dx, dy of d0 + dx x + dy y
+TF_STORED = 67  # share of the energy stored at the start of the step [J]
+
+Local = tuple[float, float, float, float, float, float]
+
+
+class Touch(NamedTuple):
+    """One contact of the step."""
+
+    ints: PtrI4
+    floats: PtrF8
+
+
+@kernel
+def touch(t: Touches, k: int) -> Touch:
+    """Contact k."""
+    return Touch(off(t.ints, NTI * k), off(t.floats, NTF * k))
+
+
+@kernel
+def local_twist(c: Touch, twist: PtrF8) -> Local:
+    """Relative motion (u_n, w_1, w_2, u_1, u_2, w_n) at the centre for given body twists."""
+    f = c.floats
+    a, b = off(twist, 6 * c.ints[TI_A]), off(twist, 6 * c.ints[TI_B])
+    p, q = off(f, TF_ARM_A), off(f, TF_ARM_B)
+    u0 = b[0] + b[4] * q[2] - b[5] * q[1] - (a[0] + a[4] * p[2] - a[5] * p[1])
+    u1 = b[1] + b[5] * q[0] - b[3] * q[2] - (a[1] + a[5] * p[0] - a[3] * p[2])
+    u2 = b[2] + b[3] * q[1] - b[4] * q[0] - (a[2] + a[3] * p[1] - a[4] * p[0])
+    w0, w1, w2 = b[3] - a[3], b[4] - a[4], b[5] - a[5]
+    return (
+        f[0] * u0 + f[1] * u1 + f[2] * u2,
+        f[3] * w0 + f[4] * w1 + f[5] * w2,
+        f[6] * w0 + f[7] * w1 + f[8] * w2,
+        f[3] * u0 + f[4] * u1 + f[5] * u2,
+        f[6] * u0 + f[7] * u1 + f[8] * u2,
+        f[0] * w0 + f[1] * w1 + f[2] * w2,
+    )
+
+
+@kernel
+def add_local(c: Touch, scale: float, out: PtrF8) -> None:
+    """Add scale times the contact's local force, as wrenches at the bodies' centres."""
+    f = c.floats
+    g = off(f, TF_F)
+    force = off(f, TF_N)
+    x0 = g[0] * force[0] + g[3] * force[3] + g[4] * force[6]
+    x1 = g[0] * force[1] + g[3] * force[4] + g[4] * force[7]
+    x2 = g[0] * force[2] + g[3] * force[5] + g[4] * force[8]
+    m0 = g[5] * f[0] + g[1] * f[3] + g[2] * f[6]
+    m1 = g[5] * f[1] + g[1] * f[4] + g[2] * f[7]
+    m2 = g[5] * f[2] + g[1] * f[5] + g[2] * f[8]
+    for side in range(2):
+        sign = scale if side == 0 else -scale
+        row = off(out, 6 * c.ints[TI_B if side == 0 else TI_A])
+        p = off(f, TF_ARM_B if side == 0 else TF_ARM_A)
+        row[0] += sign * x0
+        row[1] += sign * x1
+        row[2] += sign * x2
+        row[3] += sign * (m0 + p[1] * x2 - p[2] * x1)
+        row[4] += sign * (m1 + p[2] * x0 - p[0] * x2)
+        row[5] += sign * (m2 + p[0] * x1 - p[1] * x0)

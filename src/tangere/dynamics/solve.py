@@ -1,0 +1,137 @@
+"""Solves of the body systems A x = b, island by island.
+
+A has a 6 x 6 block per body and per edge. Direct: block Cholesky in the order of `islands`. Else:
+conjugate gradients, each body preconditioned by its own block. Vectors are indexed by body.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from tangere._jit import kernel
+from tangere._ptr import off
+from tangere.dynamics.blocks import (
+    add_times,
+    add_transposed_times,
+    cholesky,
+    divide,
+    solve_lower,
+    solve_upper,
+    subtract_product,
+)
+from tangere.dynamics.islands import find_block
+from tangere.model import Graph, Matrix
+
+MOST_ROUNDS = 500
+
+
+@kernel
+def factor(g: Graph, a: Matrix, island: int) -> None:
+    """Cholesky factor of a direct island, in place; of any other the preconditioner."""
+    for p in range(g.start[island], g.start[island + 1]):
+        if g.direct[island] == 0:
+            source, copy = off(a.diagonal, 36 * p), off(a.factor, 36 * p)
+            for k in range(36):
+                copy[k] = source[k]
+            cholesky(copy)
+            continue
+        low = off(a.diagonal, 36 * p)
+        cholesky(low)
+        first, end = g.column[p], g.column[p + 1]
+        for k in range(first, end):
+            divide(off(a.lower, 36 * k), low)
+        for k in range(first, end):
+            x = off(a.lower, 36 * k)
+            subtract_product(off(a.diagonal, 36 * g.row[k]), x, x)
+            for j in range(k + 1, end):
+                at = find_block(g, g.row[k], g.row[j])
+                subtract_product(off(a.lower, 36 * at), off(a.lower, 36 * j), x)
+
+
+@kernel
+def solve(g: Graph, a: Matrix, island: int, tolerance: float) -> int:
+    """X from b, both `a.x` (n, 6): direct after `factor`, or to a relative tolerance; rounds."""
+    if g.direct[island] == 0:
+        return _conjugate_gradients(g, a, island, tolerance)
+    first, end = g.start[island], g.start[island + 1]
+    for p in range(first, end):
+        x = off(a.x, 6 * g.member[p])
+        solve_lower(off(a.diagonal, 36 * p), x)
+        for k in range(g.column[p], g.column[p + 1]):
+            add_times(off(a.x, 6 * g.member[g.row[k]]), -1.0, off(a.lower, 36 * k), x)
+    for p in range(end - 1, first - 1, -1):
+        x = off(a.x, 6 * g.member[p])
+        for k in range(g.column[p], g.column[p + 1]):
+            add_transposed_times(x, -1.0, off(a.lower, 36 * k), off(a.x, 6 * g.member[g.row[k]]))
+        solve_upper(off(a.diagonal, 36 * p), x)
+    return 0
+
+
+@kernel
+def _multiply(g: Graph, a: Matrix, island: int) -> None:
+    """A.q ← A p."""
+    for k in range(g.start[island], g.start[island + 1]):
+        i = g.member[k]
+        q = off(a.q, 6 * i)
+        for c in range(6):
+            q[c] = 0.0
+        add_times(q, 1.0, off(a.diagonal, 36 * k), off(a.p, 6 * i))
+    for k in range(g.edge_start[island], g.edge_start[island + 1]):
+        e = g.edge_list[k]
+        i, j = g.edges[2 * e], g.edges[2 * e + 1]
+        if i >= 0 and j >= 0:  # the block couples the later place (row) to the earlier (column)
+            row, column = (i, j) if g.place[i] > g.place[j] else (j, i)
+            block = off(a.lower, 36 * g.block[e])
+            add_times(off(a.q, 6 * row), 1.0, block, off(a.p, 6 * column))
+            add_transposed_times(off(a.q, 6 * column), 1.0, block, off(a.p, 6 * row))
+
+
+@kernel
+def _conjugate_gradients(g: Graph, a: Matrix, island: int, tolerance: float) -> int:
+    """Block-Jacobi preconditioned conjugate gradients from zero; returns the rounds made."""
+    first, end = g.start[island], g.start[island + 1]
+    rho = 0.0
+    for k in range(first, end):
+        i = g.member[k]
+        x, r, p, y = off(a.x, 6 * i), off(a.r, 6 * i), off(a.p, 6 * i), off(a.q, 6 * i)
+        low = off(a.factor, 36 * k)
+        for c in range(6):
+            r[c], y[c] = x[c], x[c]
+            x[c] = 0.0
+        solve_lower(low, y)
+        solve_upper(low, y)
+        for c in range(6):
+            p[c] = y[c]
+            rho += r[c] * y[c]
+    start = sqrt(max(rho, 0.0))
+    rounds = 0
+    while rounds < MOST_ROUNDS and sqrt(max(rho, 0.0)) > tolerance * start:
+        rounds += 1
+        _multiply(g, a, island)
+        curve = 0.0
+        for k in range(first, end):
+            i = 6 * g.member[k]
+            for c in range(6):
+                curve += a.p[i + c] * a.q[i + c]
+        if not curve > 0.0:
+            break
+        step = rho / curve
+        last, rho = rho, 0.0
+        for k in range(first, end):
+            i = g.member[k]
+            x, r, p, y = off(a.x, 6 * i), off(a.r, 6 * i), off(a.p, 6 * i), off(a.q, 6 * i)
+            low = off(a.factor, 36 * k)
+            for c in range(6):
+                x[c] += step * p[c]
+                r[c] -= step * y[c]
+                y[c] = r[c]
+            solve_lower(low, y)
+            solve_upper(low, y)
+            for c in range(6):
+                rho += r[c] * y[c]
+        ratio = rho / last
+        for k in range(first, end):
+            i = 6 * g.member[k]
+            for c in range(6):
+                a.p[i + c] = a.q[i + c] + ratio * a.p[i + c]
+    return rounds
