@@ -91,6 +91,9 @@ def _experiments() -> None:
         path = folder / f"{name}.json"
         if path.exists() and json.loads(path.read_text(encoding="utf-8"))["key"] == key:
             continue
+        if lacking := experiment.missing(experiment.params):
+            _say(f"experiment {name} left out: {lacking}")
+            continue
         _say(f"experiment {name}")
         outcome = reproduce(experiment)
         captions = {}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -140,20 +141,32 @@ def reproduce(
         Path | None,
         typer.Option(help="Folder of the report; default `report`, with --json none."),
     ] = None,
+    data: Annotated[
+        str, typer.Option(envvar="TANGERE_DATA", help="Folder of measurements (cube-toss).")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Run the papers' experiments: a table of claims with verdicts, figures and an HTML report."""
     from tangere.experiments.experiment import reproduce as run
     from tangere.experiments.registry import select
 
-    chosen = select(names or [])
+    chosen = []
+    for experiment in select(names or []):
+        params = _with_data(experiment.params, data)
+        lacking = experiment.missing(params)
+        if lacking and experiment.name in (names or []):
+            raise SceneError(lacking)
+        if lacking:
+            sys.stderr.write(f"tangere: left out: {lacking}\n")
+        else:
+            chosen.append((experiment, params))
     folder = out if out is not None or as_json else Path("report")
     if folder is not None and folder.exists() and not folder.is_dir():
         raise SceneError(f"--out {folder} is a file: give a folder")
     outcomes: list[Outcome] = []
-    for experiment in chosen:
+    for experiment, params in chosen:
         with _bar(experiment.name) as tell:
-            outcome = run(experiment, None, tell)
+            outcome = run(experiment, params, tell)
         outcomes.append(outcome)
         if not as_json:
             _show(outcome)
@@ -169,6 +182,12 @@ def reproduce(
         typer.echo(json.dumps(answers[0] if len(answers) == 1 else answers, indent=2))
     if not all(outcome.passed for outcome in outcomes):
         raise typer.Exit(FAILED)
+
+
+def _with_data(params: Any, folder: str) -> Any:
+    """The parameters, with the folder of measurements where they have a place for it."""
+    named = folder and hasattr(params, "data")
+    return dataclasses.replace(params, data=folder) if named else params
 
 
 @contextmanager

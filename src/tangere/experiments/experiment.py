@@ -26,6 +26,11 @@ def silent(done: float, doing: str) -> None:
     """Nothing: the default listener of a run."""
 
 
+def nothing(params: object) -> str:
+    """Nothing is missing: the default of an experiment that needs no more than tangere."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Claim:
     """One statement that a run confirms or refutes.
@@ -85,6 +90,8 @@ class Experiment(Generic[P, R]):
         plot: Result to matplotlib figures; each carries its caption as its label.
         pictures: Result to one figure, a strip of pictures of the scene.
         beside: Result to numbers that are shown, not judged.
+        missing: Parameters to what keeps the experiment from running here, such as a file of
+            measurements, in one line; empty when nothing does.
     """
 
     name: str
@@ -97,6 +104,7 @@ class Experiment(Generic[P, R]):
     plot: Callable[[R], list[Figure]]
     pictures: Callable[[R], Figure]
     beside: Callable[[R], list[Reading]]
+    missing: Callable[[P], str] = nothing
 
 
 @dataclass(frozen=True)

@@ -165,7 +165,7 @@ def _motion(engine: str, scene: Boxes, rows: Array, step_time: float) -> Motion:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Standard output and error closed at every level: Bullet greets, solvers complain."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -243,7 +243,7 @@ class _Bullet:
     """Boxes over a plane in a private Bullet world; friction multiplies, so each gets the root."""
 
     def __init__(self, scene: Boxes) -> None:
-        with _quiet():
+        with quiet():
             import pybullet as bullet
         self._b: Any = bullet
         self._world = bullet.connect(bullet.DIRECT)

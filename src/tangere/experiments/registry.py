@@ -7,6 +7,7 @@ from typing import Any
 
 from tangere.errors import SceneError
 from tangere.experiments import (
+    cube_toss,
     hasegawa2004_block_tower,
     hasegawa2004_falling_cube,
     hasegawa2004_stick_slip,
@@ -21,6 +22,7 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
         hasegawa2004_falling_cube,
         hasegawa2004_stick_slip,
         spin_down,
+        cube_toss,
     )
 }
 

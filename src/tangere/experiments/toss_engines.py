@@ -1,0 +1,278 @@
+"""A cube tossed onto a floor in tangere, MuJoCo and Bullet.
+
+Cube, floor, gravity and step are the same for all; each engine has its own contact law, and
+`Engine.tunables` says what may be chosen in it. A toss is an array of rows: position [m],
+quaternion (w, x, y, z), velocity [m/s], angular velocity in the cube's own axes [rad/s].
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import tangere as tg
+from tangere.experiments.peers import quiet
+from tangere.experiments.pictures import rotation
+from tangere.maths.vec import Array
+
+APART = 10.0  # [m] between the cubes of tosses that share a world: they never meet
+TOSSES_TOGETHER = 1.5  # longest over shortest of the tosses that share a world
+
+
+@dataclass(frozen=True)
+class Cube:
+    """What every engine is told: SI units; `substeps` steps of `dt` lie between two samples."""
+
+    half_width: float
+    mass: float
+    inertia: float
+    gravity: float
+    dt: float
+    substeps: int
+
+
+@dataclass(frozen=True)
+class Tunable:
+    """A number that may be chosen between two bounds; on a logarithmic scale unless `linear`."""
+
+    name: str
+    low: float
+    high: float
+    unit: str = ""
+    linear: bool = False
+
+    def value(self, share: float) -> float:
+        """The value at a share, 0 to 1, of the way from `low` to `high`."""
+        if self.linear:
+            return self.low + share * (self.high - self.low)
+        return float(self.low * (self.high / self.low) ** share)
+
+
+Roll = Callable[[Cube, Sequence[Array], Mapping[str, float]], list[Array]]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine with its free numbers.
+
+    `roll` simulates tosses from their first rows: per toss position and quaternion at every sample.
+    """
+
+    name: str
+    tunables: tuple[Tunable, ...]
+    roll: Roll
+
+
+def engines(integrator: str) -> tuple[Engine, ...]:
+    """Tangere (named by its method, "volume") first, then each other engine that is installed."""
+
+    def tangere(cube: Cube, tosses: Sequence[Array], values: Mapping[str, float]) -> list[Array]:
+        return _together(_tangere, cube, tosses, values, integrator)
+
+    found = [Engine("volume", TANGERE, tangere)]
+    if importlib.util.find_spec("mujoco") is not None:
+        found.append(Engine("MuJoCo", MUJOCO, _mujoco))
+    if importlib.util.find_spec("pybullet") is not None:
+        found.append(
+            Engine("Bullet", BULLET, lambda c, tosses, v: _together(_bullet, c, tosses, v))
+        )
+    return tuple(found)
+
+
+def _together(
+    roll: Callable[..., Array], cube: Cube, tosses: Sequence[Array], *given: Any
+) -> list[Array]:
+    """Tosses of similar length in one world, far apart: a step then moves many cubes."""
+    order = sorted(range(len(tosses)), key=lambda i: len(tosses[i]))
+    rolled: dict[int, Array] = {}
+    while order:
+        longest = TOSSES_TOGETHER * len(tosses[order[0]])
+        group = [i for i in order if len(tosses[i]) <= longest]
+        order = order[len(group) :]
+        offset = np.zeros((len(group), 7))
+        offset[:, 0] = APART * np.arange(len(group))
+        starts = np.array([tosses[i][0] for i in group])
+        starts[:, :7] += offset
+        samples = max(len(tosses[i]) for i in group)
+        poses = roll(cube, starts, samples, *given) - offset[:, None]
+        for i, path in zip(group, poses, strict=True):
+            rolled[i] = path[: len(tosses[i])]
+    return [rolled[i] for i in range(len(tosses))]
+
+
+def _world_spin(start: Array) -> Array:
+    """Angular velocity in world axes of one row of a toss [rad/s]."""
+    spin: Array = rotation(start[3:7]) @ start[10:13]
+    return spin
+
+
+# ---------------------------------------------------------------- tangere
+
+TANGERE = (
+    Tunable("stiffness", 1e3, 6e4, "N/m"),
+    Tunable("damping ratio", 0.05, 1.5),
+    Tunable("friction", 0.08, 0.4),
+    Tunable("static over kinetic friction", 1.0, 1.6, linear=True),
+    Tunable("tangential over normal stiffness", 0.1, 5.0),
+    Tunable("foot", 0.004, 0.0524, "m"),
+)
+
+
+def feet(half_width: float, foot: float) -> tg.Compound:
+    """The eight corners of a cube as cubes of edge `foot` [m]; half the width makes it whole.
+
+    A floor meets a cube's corners first, whatever its attitude. A face that is not quite flat rests
+    on its corners alone, and they resist a spin more than an even face: up to 1/√2 : 0.3826.
+    """
+    middle = half_width - 0.5 * foot
+    corners = itertools.product((-middle, middle), repeat=3)
+    return tg.Compound(
+        [tg.Box((foot, foot, foot))] * 8, [(corner, (1.0, 0.0, 0.0, 0.0)) for corner in corners]
+    )
+
+
+def _tangere(
+    cube: Cube, starts: Array, samples: int, values: Mapping[str, float], integrator: str
+) -> Array:
+    stiffness, friction = values["stiffness"], values["friction"]
+    damping = 2.0 * values["damping ratio"] * math.sqrt(stiffness * cube.mass)
+    share = values["tangential over normal stiffness"]
+    material = tg.Material(
+        static_friction=friction * values["static over kinetic friction"],
+        kinetic_friction=friction,
+        stiffness=stiffness,
+        damping=damping,
+        tangential_stiffness=share * stiffness,
+        tangential_damping=share * damping,
+    )
+    scene = tg.Scene(gravity=(0.0, 0.0, -cube.gravity))
+    scene.add_floor(material=material)
+    shape = feet(cube.half_width, min(values["foot"], cube.half_width))
+    for start in starts:
+        scene.add_body(
+            shape,
+            mass=cube.mass,
+            inertia=(cube.inertia,) * 3,
+            position=start[:3],
+            orientation=start[3:7],
+            velocity=start[7:10],
+            angular_velocity=_world_spin(start),
+            material=material,
+        )
+    sim = tg.Simulation(scene, dt=cube.dt, integrator=integrator)
+    poses = np.empty((len(starts), samples, 7))
+    for i in range(samples):
+        if i:
+            sim.step(cube.substeps)
+        poses[:, i, :3] = sim.positions
+        poses[:, i, 3:] = sim.orientations
+    return poses
+
+
+# ---------------------------------------------------------------- MuJoCo
+
+MUJOCO = (
+    Tunable("solref time constant", 0.002, 0.05, "s"),  # the engine asks for two steps at least
+    Tunable("solref damping ratio", 0.05, 2.0),
+    Tunable("friction", 0.08, 0.4),
+    Tunable("torsional friction", 1e-5, 0.01, "m"),
+    Tunable("solimp width", 1e-4, 0.02, "m"),
+    Tunable("solimp d0", 0.3, 0.95, linear=True),
+)
+
+
+def _mujoco(cube: Cube, tosses: Sequence[Array], values: Mapping[str, float]) -> list[Array]:
+    """One cube over a plane, set anew for every toss; a free joint's spin is in body axes."""
+    import mujoco
+
+    half, moment = repr(cube.half_width), repr(cube.inertia)
+    v = {name: repr(float(value)) for name, value in values.items()}
+    model = mujoco.MjModel.from_xml_string(
+        f'<mujoco><option timestep="{cube.dt!r}" gravity="0 0 {-cube.gravity!r}" cone="elliptic"/>'
+        f'<default><geom condim="4" friction="{v["friction"]} {v["torsional friction"]} 0" '
+        f'solref="{v["solref time constant"]} {v["solref damping ratio"]}" '
+        f'solimp="{v["solimp d0"]} 0.95 {v["solimp width"]}"/></default>'
+        '<worldbody><geom type="plane" size="50 50 1"/><body><freejoint/>'
+        f'<inertial pos="0 0 0" mass="{cube.mass!r}" diaginertia="{moment} {moment} {moment}"/>'
+        f'<geom type="box" size="{half} {half} {half}"/></body></worldbody></mujoco>'
+    )
+    data = mujoco.MjData(model)
+    rolled = []
+    for toss in tosses:
+        mujoco.mj_resetData(model, data)
+        data.qpos[:] = toss[0, :7]
+        data.qvel[:] = toss[0, 7:13]
+        path = np.empty((len(toss), 7))
+        for i in range(len(toss)):
+            if i:
+                mujoco.mj_step(model, data, cube.substeps)
+            path[i] = data.qpos
+        rolled.append(path)
+    return rolled
+
+
+# ---------------------------------------------------------------- Bullet
+
+BULLET = (
+    Tunable("restitution", 0.0, 0.6, linear=True),
+    Tunable("friction", 0.08, 0.4),
+    Tunable("spinning friction", 1e-5, 0.01, "m"),
+    Tunable("rolling friction", 1e-6, 0.001, "m"),
+    Tunable("contact stiffness", 1e3, 1e7, "N/m"),
+    Tunable("contact damping ratio", 0.02, 3.0),
+)
+
+
+def _bullet(cube: Cube, starts: Array, samples: int, values: Mapping[str, float]) -> Array:
+    """Coefficients of a pair multiply: the floor has friction and restitution 1."""
+    with quiet():
+        import pybullet as bullet
+    world = {"physicsClientId": bullet.connect(bullet.DIRECT)}
+    try:
+        bullet.setGravity(0.0, 0.0, -cube.gravity, **world)
+        bullet.setPhysicsEngineParameter(fixedTimeStep=cube.dt, numSubSteps=1, **world)
+        plane = bullet.createCollisionShape(bullet.GEOM_PLANE, **world)
+        floor = bullet.createMultiBody(0.0, plane, **world)
+        bullet.changeDynamics(floor, -1, lateralFriction=1.0, restitution=1.0, **world)
+        box = bullet.createCollisionShape(
+            bullet.GEOM_BOX, halfExtents=[cube.half_width] * 3, **world
+        )
+        stiffness = values["contact stiffness"]
+        damping = 2.0 * values["contact damping ratio"] * math.sqrt(stiffness * cube.mass)
+        bodies = []
+        for start in starts:
+            w, x, y, z = start[3:7]
+            body = bullet.createMultiBody(cube.mass, box, -1, start[:3], (x, y, z, w), **world)
+            bullet.changeDynamics(
+                body,
+                -1,
+                localInertiaDiagonal=[cube.inertia] * 3,
+                restitution=values["restitution"],
+                lateralFriction=values["friction"],
+                spinningFriction=values["spinning friction"],
+                rollingFriction=values["rolling friction"],
+                contactStiffness=stiffness,
+                contactDamping=damping,
+                linearDamping=0.0,
+                angularDamping=0.0,
+                activationState=bullet.ACTIVATION_STATE_DISABLE_SLEEPING,
+                **world,
+            )
+            bullet.resetBaseVelocity(body, start[7:10], _world_spin(start), **world)
+            bodies.append(body)
+        poses = np.empty((len(starts), samples, 7))
+        for i in range(samples):
+            for _ in range(cube.substeps if i else 0):
+                bullet.stepSimulation(**world)
+            for k, body in enumerate(bodies):
+                at, turn = bullet.getBasePositionAndOrientation(body, **world)
+                poses[k, i] = (*at, turn[3], *turn[:3])
+    finally:
+        bullet.disconnect(**world)
+    return poses
