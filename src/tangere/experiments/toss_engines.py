@@ -11,7 +11,7 @@ import importlib.util
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,17 @@ from tangere.experiments.peers import quiet
 from tangere.experiments.pictures import rotation
 from tangere.maths.vec import Array
 
+SIGNS = tuple(itertools.product((-1.0, 1.0), repeat=3))  # of the corners of a cube
 APART = 10.0  # [m] between the cubes of tosses that share a world: they never meet
 TOSSES_TOGETHER = 1.5  # longest over shortest of the tosses that share a world
 
 
 @dataclass(frozen=True)
 class Cube:
-    """What every engine is told: SI units; `substeps` steps of `dt` lie between two samples."""
+    """What every engine is told: SI units; `substeps` steps of `dt` lie between two samples.
+
+    `chamfer` is what the edges lack: a bevel leaves them this far from the corner on each face.
+    """
 
     half_width: float
     mass: float
@@ -35,6 +39,13 @@ class Cube:
     gravity: float
     dt: float
     substeps: int
+    chamfer: float = 0.0
+
+    def corners(self) -> Array:
+        """Corners of the bevelled cube, shape (24, 3) [m]."""
+        h, cut = self.half_width, self.half_width - self.chamfer
+        first = set(itertools.permutations((h, cut, cut)))
+        return np.array([np.multiply(c, signs) for signs in SIGNS for c in sorted(first)])
 
 
 @dataclass(frozen=True)
@@ -112,6 +123,14 @@ def _world_spin(start: Array) -> Array:
     return spin
 
 
+# What is not known of the real cube: its size within the error of the marks, its edges, and its
+# inertia between that of a solid (1/6 m w²) and of a thin shell (5/18 m w²).
+BODY = (
+    Tunable("half width", 0.049, 0.0535, "m", linear=True),
+    Tunable("chamfer", 3e-4, 4e-3, "m"),
+    Tunable("inertia", 6.8e-4, 1.13e-3, "kg m²", linear=True),
+)
+
 # ---------------------------------------------------------------- tangere
 
 TANGERE = (
@@ -120,21 +139,21 @@ TANGERE = (
     Tunable("friction", 0.08, 0.4),
     Tunable("static over kinetic friction", 1.0, 1.6, linear=True),
     Tunable("tangential over normal stiffness", 0.1, 5.0),
-    Tunable("foot", 0.004, 0.0524, "m"),
+    Tunable("foot", 0.006, 0.0524, "m"),
 )
 
 
-def feet(half_width: float, foot: float) -> tg.Compound:
-    """The eight corners of a cube as cubes of edge `foot` [m]; half the width makes it whole.
+def on_feet(cube: Cube, foot: float) -> tg.Compound:
+    """The cube reduced to blocks of edge `foot` [m] at its corners; half the width makes it whole.
 
-    A floor meets a cube's corners first, whatever its attitude. A face that is not quite flat rests
-    on its corners alone, and they resist a spin more than an even face: up to 1/√2 : 0.3826.
+    A floor meets the corners first, whatever the attitude. A face that is not quite flat rests on
+    its corners alone, which resist a spin more than an even face: 1/√2 to 0.3826 at the most.
     """
-    middle = half_width - 0.5 * foot
-    corners = itertools.product((-middle, middle), repeat=3)
-    return tg.Compound(
-        [tg.Box((foot, foot, foot))] * 8, [(corner, (1.0, 0.0, 0.0, 0.0)) for corner in corners]
-    )
+    h, cut, inner = cube.half_width, cube.half_width - cube.chamfer, cube.half_width - foot
+    kinds = ((h, cut, cut), (h, cut, inner), (h, inner, inner), (inner, inner, inner))
+    block = np.array(sorted({c for kind in kinds for c in itertools.permutations(kind)}))
+    blocks = [tg.Convex(block * np.array(signs)) for signs in SIGNS]
+    return tg.Compound(blocks, [((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))] * len(blocks))
 
 
 def _tangere(
@@ -153,7 +172,7 @@ def _tangere(
     )
     scene = tg.Scene(gravity=(0.0, 0.0, -cube.gravity))
     scene.add_floor(material=material)
-    shape = feet(cube.half_width, min(values["foot"], cube.half_width))
+    shape = on_feet(cube, min(values["foot"], cube.half_width))
     for start in starts:
         scene.add_body(
             shape,
@@ -192,15 +211,21 @@ def _mujoco(cube: Cube, tosses: Sequence[Array], values: Mapping[str, float]) ->
     import mujoco
 
     half, moment = repr(cube.half_width), repr(cube.inertia)
+    asset, geom = "", f'type="box" size="{half} {half} {half}"'
+    if cube.chamfer:
+        numbers = " ".join(repr(float(x)) for x in cube.corners().ravel())
+        asset = f'<asset><mesh name="cube" vertex="{numbers}"/></asset>'
+        geom = 'type="mesh" mesh="cube"'
     v = {name: repr(float(value)) for name, value in values.items()}
     model = mujoco.MjModel.from_xml_string(
-        f'<mujoco><option timestep="{cube.dt!r}" gravity="0 0 {-cube.gravity!r}" cone="elliptic"/>'
+        f"<mujoco>{asset}"
+        f'<option timestep="{cube.dt!r}" gravity="0 0 {-cube.gravity!r}" cone="elliptic"/>'
         f'<default><geom condim="4" friction="{v["friction"]} {v["torsional friction"]} 0" '
         f'solref="{v["solref time constant"]} {v["solref damping ratio"]}" '
         f'solimp="{v["solimp d0"]} 0.95 {v["solimp width"]}"/></default>'
         '<worldbody><geom type="plane" size="50 50 1"/><body><freejoint/>'
         f'<inertial pos="0 0 0" mass="{cube.mass!r}" diaginertia="{moment} {moment} {moment}"/>'
-        f'<geom type="box" size="{half} {half} {half}"/></body></worldbody></mujoco>'
+        f"<geom {geom}/></body></worldbody></mujoco>"
     )
     data = mujoco.MjData(model)
     rolled = []
@@ -219,6 +244,7 @@ def _mujoco(cube: Cube, tosses: Sequence[Array], values: Mapping[str, float]) ->
 
 # ---------------------------------------------------------------- Bullet
 
+BULLET_MARGIN = 1e-3  # [m] by which a hull is larger than its points say; a box is not
 BULLET = (
     Tunable("restitution", 0.0, 0.6, linear=True),
     Tunable("friction", 0.08, 0.4),
@@ -240,9 +266,12 @@ def _bullet(cube: Cube, starts: Array, samples: int, values: Mapping[str, float]
         plane = bullet.createCollisionShape(bullet.GEOM_PLANE, **world)
         floor = bullet.createMultiBody(0.0, plane, **world)
         bullet.changeDynamics(floor, -1, lateralFriction=1.0, restitution=1.0, **world)
-        box = bullet.createCollisionShape(
-            bullet.GEOM_BOX, halfExtents=[cube.half_width] * 3, **world
-        )
+        if cube.chamfer:
+            smaller = replace(cube, half_width=cube.half_width - BULLET_MARGIN).corners()
+            shape = {"shapeType": bullet.GEOM_MESH, "vertices": smaller.tolist()}
+        else:
+            shape = {"shapeType": bullet.GEOM_BOX, "halfExtents": [cube.half_width] * 3}
+        box = bullet.createCollisionShape(**shape, **world)
         stiffness = values["contact stiffness"]
         damping = 2.0 * values["contact damping ratio"] * math.sqrt(stiffness * cube.mass)
         bodies = []
