@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,13 @@ class Params:
     """Parameters of the made-up experiments."""
 
     gravity: float = 9.8
+
+
+@dataclass(frozen=True)
+class Measured(Params):
+    """Parameters of one that needs measurements."""
+
+    data: str = ""
 
 
 def made_up(name: str, holds: bool) -> Experiment[Params, float]:
@@ -187,6 +194,42 @@ def test_an_unknown_experiment_and_an_out_that_is_a_file(tangere: Run, tmp_path:
     code, _, err = tangere("reproduce", "good", "--out", "file")
     assert code == 2
     assert "is a file: give a folder" in one_line(err)
+
+
+def test_an_experiment_without_its_data_is_left_out_of_all_and_refused_by_name(
+    tangere: Run, experiments: dict[str, Any]
+) -> None:
+    experiments["far"] = replace(made_up("far", True), missing=lambda _: "far needs a file")
+    code, out, err = tangere("reproduce", "all", "--json")
+    assert code == 1
+    assert [answer["name"] for answer in json.loads(out)] == ["good", "poor"]
+    assert one_line(err) == "tangere: left out: far needs a file"
+    code, out, err = tangere("reproduce", "good", "far", "--json")
+    assert (code, out) == (2, "")
+    assert one_line(err) == "tangere: far needs a file"
+
+
+@pytest.mark.parametrize("by_variable", [False, True])
+def test_the_folder_of_measurements_reaches_the_experiment(
+    tangere: Run,
+    experiments: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    by_variable: bool,
+) -> None:
+    seen: list[Params] = []
+
+    def nothing_missing(params: Params) -> str:
+        seen.append(params)
+        return ""
+
+    experiments["here"] = replace(made_up("here", True), params=Measured(), missing=nothing_missing)
+    if by_variable:
+        monkeypatch.setenv("TANGERE_DATA", "there")
+    given = () if by_variable else ("--data", "there")
+    code, out, _ = tangere("reproduce", "here", "--json", *given)
+    assert code == 0
+    assert json.loads(out)["parameters"] == {"gravity": 9.8, "data": "there"}
+    assert seen == [Measured(data="there")]
 
 
 def test_play_hands_over_what_was_asked(tangere: Run, monkeypatch: pytest.MonkeyPatch) -> None:

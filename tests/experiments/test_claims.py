@@ -13,34 +13,37 @@ from tangere.experiments.registry import EXPERIMENTS
 
 # Claims on time per step: true on a quiet machine, and no business of a unit test.
 TIMING = {"linear", "ratio"}
+# Claims on the outcome of a search: a short one is a lottery.
+SEARCHED = {"position-given", "rotation-given", "position-tuned", "rotation-tuned"}
 
 
 @functools.cache
 def quick(name: str) -> Outcome:
     """A shorter run of the experiment, made once."""
+    experiment = EXPERIMENTS[name]
+    if lacking := experiment.missing(experiment.quick):
+        pytest.skip(lacking)
     told: list[float] = []
-    outcome = reproduce(
-        EXPERIMENTS[name], EXPERIMENTS[name].quick, lambda done, doing: told.append(done)
-    )
+    outcome = reproduce(experiment, experiment.quick, lambda done, doing: told.append(done))
     assert told == sorted(told), "progress never goes back"
     assert told[0] == 0.0
     assert told[-1] <= 1.0
     return outcome
 
 
-def failed(outcome: Outcome) -> list[str]:
-    """Claims that do not hold, timing aside."""
+def failed(outcome: Outcome, aside: set[str]) -> list[str]:
+    """Claims that do not hold, some aside."""
     return [
         f"{claim.id}: {claim.measured} {claim.unit}"
         for claim in outcome.claims
-        if not claim.pass_ and claim.id not in TIMING
+        if not claim.pass_ and claim.id not in aside
     ]
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_claims_hold_on_a_shorter_run(name: str) -> None:
     outcome = quick(name)
-    assert failed(outcome) == []
+    assert failed(outcome, TIMING | SEARCHED) == []
     assert len({claim.id for claim in outcome.claims}) == len(outcome.claims)
     json.dumps(outcome.as_json(), allow_nan=False)
 
@@ -61,6 +64,8 @@ def test_figures_and_pictures_are_drawn(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_claims_hold_in_full_beside_the_other_engines(name: str) -> None:
+    if lacking := EXPERIMENTS[name].missing(EXPERIMENTS[name].params):
+        pytest.skip(lacking)
     outcome = reproduce(EXPERIMENTS[name])
-    assert failed(outcome) == []
+    assert failed(outcome, TIMING) == []
     assert {reading.who for reading in outcome.beside} >= {"MuJoCo"}

@@ -13,7 +13,13 @@ from tangere.experiments.registry import EXPERIMENTS, find, select
 
 
 def test_the_papers_experiments_are_there() -> None:
-    assert list(EXPERIMENTS) == ["block-tower", "falling-cube", "stick-slip", "spin-down"]
+    assert list(EXPERIMENTS) == [
+        "block-tower",
+        "falling-cube",
+        "stick-slip",
+        "spin-down",
+        "cube-toss",
+    ]
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)

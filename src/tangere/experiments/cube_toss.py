@@ -206,6 +206,7 @@ def run(params: Params, tell: Tell = silent) -> Result:
     tuning, test = _halves(p)
     jobs = [(cube, engine.name) for engine in engines(INTEGRATOR) for cube in (GIVEN, TUNED)]
     tuned: dict[str, dict[str, Tuned]] = {GIVEN: {}, TUNED: {}}
+    tell(0.0, f"{len(jobs)} searches")
     for i, (cube, name, done) in enumerate(_done(p, jobs)):
         tell((i + 1) / len(jobs), f"{name}, {cube}")
         tuned[cube][name] = done
@@ -489,8 +490,8 @@ def strip(result: Result) -> Figure:
         azimuth=math.degrees(math.atan2(-behind[1], -behind[0])),
         elevation=35.0,
         centre=(float(centre[0]), float(centre[1]), float(centre[2])),
-        width=0.75,
-        height=0.5,
+        width=0.7,
+        height=0.45,
     )
     return pictures.strip(
         frames,
