@@ -38,7 +38,7 @@ from tangere.maths.vec import Array
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-INTEGRATOR = "explicit"
+INTEGRATOR = "implicit"
 OURS = "volume"
 GIVEN, TUNED = "given cube", "tuned cube"
 FILE = "cube_tosses.npz"

@@ -134,11 +134,11 @@ BODY = (
 # ---------------------------------------------------------------- tangere
 
 TANGERE = (
-    Tunable("stiffness", 1e3, 6e4, "N/m"),
+    Tunable("stiffness", 3e3, 1e6, "N/m"),
     Tunable("damping ratio", 0.05, 1.5),
     Tunable("friction", 0.08, 0.4),
     Tunable("static over kinetic friction", 1.0, 1.6, linear=True),
-    Tunable("tangential over normal stiffness", 0.1, 5.0),
+    Tunable("tangential over normal stiffness", 0.05, 5.0),
     Tunable("foot", 0.006, 0.0524, "m"),
 )
 
