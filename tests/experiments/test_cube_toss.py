@@ -29,7 +29,7 @@ from tangere.experiments.toss_engines import BODY, Cube, Engine, engines, on_fee
 from tangere.maths.vec import Array
 
 CUBE = Cube(0.05, 0.37, 0.0008, 9.81, 1e-3, 7)
-ENGINES = engines("explicit")
+ENGINES = engines(cube_toss.INTEGRATOR)
 
 
 def flights(count: int, samples: int, height: float = 1.0) -> list[Array]:

@@ -46,7 +46,7 @@ def test_every_experiment_has_a_tiny_run() -> None:
 
 
 def made_up_tosses(folder: Path) -> None:
-    """A file of six cubes that slide through the floor at a constant speed, one spinning."""
+    """A file of six cubes that drift level above the floor, one of them said to spin."""
     tosses = np.zeros((6, 8, 13))
     tosses[:, :, 0] = 0.01 * np.arange(8)
     tosses[:, :, 2] = 0.06
