@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +9,13 @@ import pytest
 from tangere.errors import SceneError
 from tangere.geometry.checks import rotation
 from tangere.geometry.shapes import Mesh
+from tangere.maths.vec import Array
 from tangere.scene import library
 from tangere.scene.scene import Body, Floor, Scene
 
 EXPECTED = {
-    *("blocks", "block-tower", "dominoes", "falling-cube", "heap", "mixed-shapes"),
-    *("slope", "spinning-block", "spinning-top", "stick-slip"),
+    *("arch", "blocks", "block-tower", "card-house", "dominoes", "falling-cube", "heap"),
+    *("mixed-shapes", "slope", "spinning-block", "spinning-top", "stick-slip", "wall"),
 }
 # Bodies may start in touch; positions are written with a few rounded products.
 TOUCH = 1e-12
@@ -23,6 +25,28 @@ def clearance(body: Body, floor: Floor) -> float:
     vertices, _ = body.shape.surface()
     world = vertices @ rotation(body.orientation).T + body.position
     return float((world @ floor.normal).min() - floor.height)
+
+
+def gap(a: Body, b: Body) -> float:
+    """Width of the widest slab between two convex bodies along a face normal; below 0: overlap."""
+    (placed_a, planes_a), (placed_b, planes_b) = (_placed(body) for body in (a, b))
+    of_a = (placed_b @ planes_a[:, :3].T - planes_a[:, 3]).min(axis=0)
+    of_b = (placed_a @ planes_b[:, :3].T - planes_b[:, 3]).min(axis=0)
+    return float(max(of_a.max(), of_b.max()))
+
+
+def _placed(body: Body) -> tuple[Array, Array]:
+    (part,) = body.shape.parts()
+    turn = rotation(body.orientation)
+    normals = part.planes[:, :3] @ turn.T
+    heights = part.planes[:, 3] + normals @ body.position
+    return part.vertices @ turn.T + body.position, np.column_stack((normals, heights))
+
+
+def touching(scene: Scene, body: Body) -> int:
+    """How many others and floors the body touches without a gap."""
+    floors = sum(abs(clearance(body, floor)) <= TOUCH for floor in scene.floors)
+    return floors + sum(abs(gap(body, b)) <= TOUCH for b in scene.bodies if b is not body)
 
 
 def test_library_is_complete() -> None:
@@ -80,6 +104,64 @@ def test_tower_grows_and_jitters_as_told() -> None:
     assert [body.position[2] for body in tower.bodies] == [0.5, 1.5, 2.5, 3.5, 4.5]
     assert max(np.abs(body.position[:2]).max() for body in tower.bodies) <= 0.01
     assert tower != library.block_tower(5, jitter=0.01, seed=8)
+
+
+@pytest.mark.parametrize("name", ["arch", "block-tower", "card-house", "wall"])
+def test_structures_touch_without_overlap(name: str) -> None:
+    scene = library.build(name)
+    for i, a in enumerate(scene.bodies):
+        assert touching(scene, a) >= 1
+        for b in scene.bodies[:i]:
+            assert gap(a, b) >= -TOUCH, f"{a.name} in {b.name}"
+
+
+def test_wall_is_fifty_blocks_without_a_joint_above_a_joint() -> None:
+    scene = library.wall()
+    assert len(scene.bodies) == 50
+    courses: dict[float, set[float]] = {}
+    for body in scene.bodies:
+        reach = float(body.shape.surface()[0][:, 0].max())
+        ends = {float(body.position[0]) - reach, float(body.position[0]) + reach}
+        courses.setdefault(float(body.position[2]), set()).update(ends)
+    layers = [courses[z] for z in sorted(courses)]
+    assert len(layers) == 9
+    assert all(min(ends) == -0.625 and max(ends) == 0.625 for ends in layers)
+    # the sizes are dyadic, so equal ends are equal numbers
+    assert all(a & b == {-0.625, 0.625} for a, b in itertools.pairwise(layers))
+
+
+def test_arch_is_half_a_ring_on_the_floor() -> None:
+    scene = library.arch()
+    assert [touching(scene, body) for body in scene.bodies] == [2] * 15
+    corners = np.concatenate([_placed(body)[0] for body in scene.bodies])
+    radius = np.linalg.norm(corners[:, [0, 2]], axis=1)
+    assert np.allclose(np.sort(radius), np.repeat([3.6, 4.4], 60))
+    assert 0.8 / 4.0 > 1.5 * 0.107
+    assert [clearance(scene.bodies[i], scene.floors[0]) for i in (0, -1)] == pytest.approx([0, 0])
+
+
+def test_card_house_has_pairs_that_meet_and_floors_that_lie_on_them() -> None:
+    scene = library.card_house()
+    assert len(scene.bodies) == 6 + 2 + 4 + 1 + 2
+    for name, lean in (("left-0-0", 1.0), ("right-0-0", -1.0)):
+        card = scene[name]
+        assert isinstance(card, Body)
+        up = rotation(card.orientation) @ (0.0, 0.0, 1.0)
+        assert up == pytest.approx([lean * np.sin(np.deg2rad(20)), 0, np.cos(np.deg2rad(20))])
+    for level, pairs in ((0, 3), (1, 2), (2, 1)):
+        for i in range(pairs):
+            left, right = scene[f"left-{level}-{i}"], scene[f"right-{level}-{i}"]
+            assert isinstance(left, Body)
+            assert isinstance(right, Body)
+            assert gap(left, right) == pytest.approx(0.0, abs=TOUCH)
+        for i in range(pairs - 1):
+            flat = scene[f"flat-{level}-{i}"]
+            assert isinstance(flat, Body)
+            above = [scene[f"{side}-{level + 1}-{i}"] for side in ("left", "right")]
+            below = [scene[f"right-{level}-{i}"], scene[f"left-{level}-{i + 1}"]]
+            for card in above + below:
+                assert isinstance(card, Body)
+                assert gap(flat, card) == pytest.approx(0.0, abs=TOUCH)
 
 
 def test_ring_is_a_ring() -> None:

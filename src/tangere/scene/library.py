@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tangere.errors import SceneError
-from tangere.geometry.checks import hint, integer, show
+from tangere.geometry.checks import hint, integer, number, show
 from tangere.geometry.shapes import Box, Capsule, Compound, Cone, Convex, Cylinder, Mesh, Sphere
 from tangere.scene.scene import Material, Scene
 
@@ -89,6 +89,119 @@ def blocks() -> Scene:
                 position=(x, 0.0, (row + 0.5) * edge),
                 name=f"block-{row}-{i}",
             )
+    return scene
+
+
+def wall(courses: int = 9, width: int = 5) -> Scene:
+    """A wall in running bond, 50 blocks of 0.25 x 0.125 x 0.125 m unless told otherwise.
+
+    A course of whole blocks lies between courses that begin and end with half a block, so that
+    every joint has a block above it. All lengths are whole fractions of two: neighbours touch
+    without a gap and without rounding.
+
+    Args:
+        courses: Number of layers; the lowest has half blocks at its ends.
+        width: Of the wall in whole blocks.
+    """
+    integer(courses, "wall courses", 1, 1_000)
+    integer(width, "wall width", 1, 1_000)
+    length, depth, height = 0.25, 0.125, 0.125
+    whole, half = Box((length, depth, height)), Box((0.5 * length, depth, height))
+    scene = Scene()
+    scene.add_floor()
+    for course in range(courses):
+        shapes = [whole] * width if course % 2 else [half, *[whole] * (width - 1), half]
+        left = -0.5 * width * length
+        for i, shape in enumerate(shapes):
+            across = shape.size[0]
+            scene.add_body(
+                shape,
+                density=1600.0,
+                position=(left + 0.5 * across, 0.0, (course + 0.5) * height),
+                name=f"block-{course}-{i}",
+            )
+            left += across
+    return scene
+
+
+def arch(stones: int = 15, *, thickness: float = 0.8) -> Scene:
+    """Half a ring of equal wedge stones on the floor, 8 m wide; no mortar holds them.
+
+    Such an arch stands while a line of thrust fits between its inner and its outer side. For a
+    semicircle under its own weight that takes a thickness of about 0.107 of the mean radius
+    [HEYMAN1969]; here it is 0.2. A line through the middle of the crown and of the feet needs
+    friction of 1 − 2/π = 0.36 at the floor; there is 0.6.
+
+    Args:
+        stones: Number of wedges, odd for one at the crown.
+        thickness: Of the ring, outer less inner radius [m].
+    """
+    integer(stones, "arch stones", 3, 1_000)
+    radius, depth = 4.0, 1.0
+    number(thickness, "arch thickness", least=1e-3, most=radius)
+    half = 0.5 * pi / stones  # angle from the middle of a stone to its joint
+    # The stone at the crown, its origin on the mean circle.
+    stone = Convex(
+        [
+            (side * r * sin(half), y, r * cos(half) - radius)
+            for r in (radius - 0.5 * thickness, radius + 0.5 * thickness)
+            for side in (-1.0, 1.0)
+            for y in (-0.5 * depth, 0.5 * depth)
+        ]
+    )
+    scene = Scene()
+    scene.add_floor()
+    for i in range(stones):
+        angle = (2 * i + 1 - stones) * half  # from the crown, towards x
+        scene.add_body(
+            stone,
+            density=2000.0,
+            position=radius * np.array([sin(angle), 0.0, cos(angle)]),
+            orientation=turn(Y, angle),
+            name=f"stone-{i}",
+        )
+    return scene
+
+
+def card_house(storeys: int = 3) -> Scene:
+    """A house of thick cards, 1.5 x 60 x 90 mm and 6 g each; three storeys take 15.
+
+    Pairs lean on each other at 20° from the vertical; cards laid flat from ridge to ridge carry
+    the next storey. A leaning card of weight w that carries P at its top pushes its foot outwards
+    with (w/2 + P) tan θ and down with w + P: it needs friction of tan θ/2 = 0.18 alone and of less
+    than tan θ = 0.36 under any load. There is 0.6.
+
+    Args:
+        storeys: Number of layers; the lowest has as many pairs.
+    """
+    integer(storeys, "card_house storeys", 1, 100)
+    thickness, width, length = 1.5e-3, 0.06, 0.09
+    lean = np.deg2rad(20.0)
+    card = Box((thickness, width, length))
+    # Inner edges meet at the ridge and stand on the ground, outer ones carry the card above.
+    along = 0.5 * length * np.array([sin(lean), 0.0, cos(lean)])
+    across = 0.5 * thickness * np.array([cos(lean), 0.0, -sin(lean)])
+    storey = 2.0 * (along[2] - across[2])
+    scene = Scene()
+    scene.add_floor()
+
+    def add(position: Array, angle: float, name: str) -> None:
+        scene.add_body(
+            card, density=700.0, position=position, orientation=turn(Y, angle), name=name
+        )
+
+    for level in range(storeys):
+        pairs = storeys - level
+        ground = level * (storey + thickness)
+        ridges = (np.arange(pairs) - 0.5 * (pairs - 1)) * length
+        for i, x in enumerate(ridges):
+            for side, word in ((-1.0, "left"), (1.0, "right")):
+                offset = along[0] + across[0]
+                centre = np.array([x + side * offset, 0.0, ground + along[2] - across[2]])
+                add(centre, -side * float(lean), f"{word}-{level}-{i}")
+        for i, x in enumerate(0.5 * (ridges[1:] + ridges[:-1])):
+            centre = np.array([x, 0.0, ground + storey + 0.5 * thickness])
+            add(centre, 0.5 * pi, f"flat-{level}-{i}")
     return scene
 
 
@@ -193,7 +306,7 @@ def dominoes(count: int = 20) -> Scene:
     return scene
 
 
-def heap(count: int = 30, *, seed: int = 0) -> Scene:
+def heap(count: int = 60, *, seed: int = 0) -> Scene:
     """Random shapes that fall into a bin of four walls.
 
     Args:
@@ -204,15 +317,15 @@ def heap(count: int = 30, *, seed: int = 0) -> Scene:
     rng = np.random.default_rng(seed)
     scene = Scene()
     scene.add_floor()
-    half, wall = 0.3, 0.02
+    half, wall = 0.36, 0.02
     for i, (x, y) in enumerate(((1, 0), (-1, 0), (0, 1), (0, -1))):
         size = (wall, 2 * half, 0.3) if x else (2 * half, wall, 0.3)
         position = (x * (half + wall / 2), y * (half + wall / 2), 0.15)
         scene.add_body(Box(size), position=position, fixed=True, name=f"wall-{i}")
     for i in range(count):
-        # Layers of nine on a coarse grid: no two overlap at the start.
-        layer, place = divmod(i, 9)
-        grid = np.array([place % 3 - 1, place // 3 - 1], dtype=np.float64)
+        # Layers of sixteen on a coarse grid: no two overlap at the start.
+        layer, place = divmod(i, 16)
+        grid = np.array([place % 4, place // 4]) - 1.5
         x, y = 0.18 * grid + rng.uniform(-0.01, 0.01, 2)
         scene.add_body(
             _random_shape(rng),
@@ -296,14 +409,17 @@ def _directions(rng: np.random.Generator, count: int) -> Array:
 
 
 SCENES: dict[str, Entry] = {
+    "arch": Entry("fifteen wedge stones in half a ring, held by weight alone", arch),
     "blocks": Entry("a small pyramid of six blocks to push over", blocks),
     "block-tower": Entry("thirteen blocks on top of each other", block_tower),
+    "card-house": Entry("three storeys of leaning cards", card_house),
     "dominoes": Entry("a row of twenty dominoes, the first one falling", dominoes),
     "falling-cube": Entry("a tilted cube drops and comes to rest", falling_cube),
-    "heap": Entry("thirty mixed shapes fall into a bin", heap),
+    "heap": Entry("sixty mixed shapes fall into a bin", heap),
     "mixed-shapes": Entry("one body of every kind of shape", mixed_shapes),
     "slope": Entry("four blocks of different friction on a slope", slope),
     "spinning-block": Entry("a block slides and spins until friction stops both", spinning_block),
     "spinning-top": Entry("a cone spins on its tip", spinning_top),
     "stick-slip": Entry("a block pulled through a spring sticks and slips in turn", stick_slip),
+    "wall": Entry("fifty blocks in running bond", wall),
 }
