@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from tangere import bench
-from tangere.bench import block_tower, heap, pairs, report, startup, turns
+from tangere.bench import block_tower, heap, pairs, report, resting, startup, turns
 from tangere.errors import SceneError
 from tangere.experiments import peers
 from tangere.model import new_soup
+from tangere.scene import library
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -161,17 +162,55 @@ def test_heap_starts_without_overlap_and_reports_itself(
     gaps = np.linalg.norm(places[:, None] - places[None], axis=2) + 1e3 * np.eye(30)
     assert gaps.min() > np.linalg.norm(heap.BLOCK)
     monkeypatch.setattr(heap, "FALL", 2e-3)
-    heap.report(3, "layers", 2)
+    heap.report(3, "layers", 2, "explicit")
     found = json.loads(capsys.readouterr().out)
     assert len(found["seconds"]) == 2
     assert heap.resident() > 0
 
 
 def test_heap_grows_in_fresh_processes() -> None:
-    result = heap.measure(rounds=1, counts=(5, 10, 20))
+    integrators = ("explicit",)
+    result = heap.measure(rounds=1, counts=(5, 10, 20), integrators=integrators)
     assert [row["blocks"] for row in result.tables[0].rows] == [5, 10, 20]
     assert len(result.notes) == 3 * len(heap.KINDS)
     assert "time per block of 20 is" in result.notes[-1]
+
+
+@pytest.mark.nojit
+def test_growth_is_claimed_of_the_implicit_step_alone() -> None:
+    assert heap.claim("explicit", 9.0) == ""
+    assert heap.claim("implicit", 2.9) == "; at most 3 is claimed: holds"
+    assert heap.claim("implicit", 3.1).endswith("FAILS")
+
+
+@pytest.mark.nojit
+def test_every_engine_gets_the_same_wall() -> None:
+    wall = library.wall()
+    same = resting.boxes(wall, 5e-3)
+    assert len(same.boxes) == 50
+    assert [box.position for box in same.boxes] == [tuple(b.position) for b in wall.bodies]
+    assert {box.size for box in same.boxes} == {(0.25, 0.125, 0.125), (0.125, 0.125, 0.125)}
+    assert sum(box.mass for box in same.boxes) == pytest.approx(sum(b.mass for b in wall.bodies))
+    with pytest.raises(TypeError, match="is no box"):
+        resting.boxes(library.arch(), 5e-3)
+
+
+def test_resting_structures_are_timed_beside_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resting, "CALLS", 1)
+    monkeypatch.setattr(resting, "SETTLE", 0.05)
+    monkeypatch.setattr(resting, "STIFFNESS", 1e4)  # what the explicit step can bear
+    result = resting.measure(rounds=1, integrator="explicit")
+    engines = ["tangere", *(name for name in peers.installed() if name in resting.PEERS)]
+    assert [row["engine"] for row in result.tables[0].rows] == 2 * engines
+    assert result.tables[0].rows[0]["ours / theirs"] == 1.0
+    claims = [note for note in result.notes if "is claimed" in note]
+    assert len(claims) == 2 * ("MuJoCo" in engines)
+
+
+@pytest.mark.nojit
+def test_resting_claim_tells_its_verdict() -> None:
+    assert resting.claim("wall of 50", 1.5).endswith("1.50: holds")
+    assert resting.claim("wall of 50", 1.51).endswith("1.51: FAILS")
 
 
 def test_startup_runs_each_case(monkeypatch: pytest.MonkeyPatch) -> None:

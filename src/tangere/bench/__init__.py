@@ -15,6 +15,7 @@ from tangere.errors import SceneError
 
 NAMES = {
     "block-tower": "time per step of stacked blocks beside MuJoCo, Bullet and ODE",
+    "resting": "time of the implicit step of a resting tower and wall beside MuJoCo and Bullet",
     "heap": "time and memory of 100, 1,000 and 10,000 blocks in a heap",
     "gjk": "distance of two hulls of 8, 32 and 192 vertices, warm and cold",
     "volume": "contact volume of two hulls of 8, 32 and 192 vertices, by clipping and by duality",
@@ -25,6 +26,7 @@ BUSY = 0.5  # load per core from which times are doubtful
 
 _FUNCTIONS = {
     "block-tower": ("block_tower", "measure"),
+    "resting": ("resting", "measure"),
     "heap": ("heap", "measure"),
     "gjk": ("pairs", "measure_gjk"),
     "volume": ("pairs", "measure_volume"),

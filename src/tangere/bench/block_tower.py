@@ -42,7 +42,7 @@ JITTER = 1e-3  # [m] sideways: aligned edges are a special case nobody meets in 
 ASTRAY = 0.25  # [m] a block that went further sideways has fallen or is about to
 
 
-def tower(n: int, dt: float) -> peers.Boxes:
+def tower(n: int, dt: float, overlap: float = OVERLAP) -> peers.Boxes:
     """Blocks for any engine, n in all."""
     columns = 1 if n <= COLUMN else n // 10
     height = n // columns
@@ -54,7 +54,7 @@ def tower(n: int, dt: float) -> peers.Boxes:
             (
                 3.0 * BLOCK[0] * column + float(places[column, level, 0]),
                 float(places[column, level, 1]),
-                (0.5 + level) * BLOCK[2] - (1 + level) * OVERLAP,
+                (0.5 + level) * BLOCK[2] - (1 + level) * overlap,
             ),
         )
         for column in range(columns)
@@ -69,11 +69,13 @@ def measure(rounds: int = 9, counts: tuple[int, ...] = COUNTS) -> Result:
     tables: list[Table] = []
     fits: list[Row] = []
     fallen: dict[str, None] = {}  # an ordered set
-    for dt in STEPS:
+    for dt, springs in STEPS.items():
         times: list[Row] = []
         medians: dict[str, list[float]] = {}
         for n in counts:
-            taken = take_turns(_contestants(tower(n, dt), fallen), rounds, CALLS)
+            scene = tower(n, dt)
+            ours = functools.partial(Ours, scene, *springs)
+            taken = take_turns(contestants(scene, ours, SETTLE, fallen), rounds, CALLS)
             for engine, turns in taken.items():
                 row: Row = {"blocks": n, "engine": engine}
                 row.update(spread(np.concatenate(turns), STEPS_PER_CALL))
@@ -99,11 +101,23 @@ def measure(rounds: int = 9, counts: tuple[int, ...] = COUNTS) -> Result:
     return Result("block-tower", settings, tables, [*notes, *fallen], seconds)
 
 
-def _contestants(scene: peers.Boxes, fallen: dict[str, None]) -> list[Contestant]:
-    """Ours first, then every installed engine; towers that fall are noted."""
+def contestants(
+    scene: peers.Boxes,
+    open_ours: Callable[[], Any],
+    settle_time: float,
+    fallen: dict[str, None],
+) -> list[Contestant]:
+    """Ours first, then every installed engine; what falls is noted.
+
+    Args:
+        scene: The blocks.
+        open_ours: Makes a fresh world of ours, as `peers.open_world` does of the others.
+        settle_time: Motion before timing [s].
+        fallen: Takes a line for every engine whose blocks went astray.
+    """
     what = f"{len(scene.boxes)} blocks at {1e3 * scene.dt:g} ms"
     start = np.array([box.position for box in scene.boxes])
-    settle = round(SETTLE / scene.dt)
+    settle = round(settle_time / scene.dt)
 
     def watch(engine: str, positions: Array) -> None:
         if not np.abs(positions - start)[:, :2].max() < ASTRAY:
@@ -136,7 +150,7 @@ def _contestants(scene: peers.Boxes, fallen: dict[str, None]) -> list[Contestant
 
         return Contestant(engine, seconds)
 
-    found = [turn(OURS, lambda: _Ours(scene))]
+    found = [turn(OURS, open_ours)]
     for engine in peers.installed():
         if engine in ("MuJoCo", "Bullet"):
             found.append(turn(engine, functools.partial(peers.open_world, engine, scene)))
@@ -149,11 +163,17 @@ def _contestants(scene: peers.Boxes, fallen: dict[str, None]) -> list[Contestant
     return found
 
 
-class _Ours:
+class Ours:
     """Our simulation with the methods that the other engines' worlds have."""
 
-    def __init__(self, scene: peers.Boxes) -> None:
-        stiffness, damping = STEPS[scene.dt]
+    def __init__(
+        self,
+        scene: peers.Boxes,
+        stiffness: float,
+        damping: float | None = None,
+        integrator: str = "explicit",
+    ) -> None:
+        """The scene with the same contact springs everywhere [N/m, N s/m]."""
         material = tg.Material(
             static_friction=scene.friction,
             kinetic_friction=scene.friction,
@@ -164,12 +184,14 @@ class _Ours:
         own.add_floor(material=material)
         for box in scene.boxes:
             own.add_body(tg.Box(box.size), mass=box.mass, position=box.position, material=material)
-        self._simulation = tg.Simulation(own, dt=scene.dt)
+        self._simulation = tg.Simulation(own, dt=scene.dt, integrator=integrator)
 
     def step(self, n: int) -> None:
+        """Make n steps."""
         self._simulation.step(n)
 
     def state(self) -> Array:
+        """Positions of the boxes [m], shape (n, 3)."""
         return self._simulation.positions
 
     def close(self) -> None:

@@ -3,7 +3,8 @@
 Time per step and memory must grow in proportion to the blocks. Blocks in five layers have about as
 many neighbours whatever their number: that is growth with size alone. A cube of blocks is shown
 beside it: the larger, the more blocks lie on blocks instead of the floor, and the faster they fall.
-Each size runs in a process of its own, so that its memory can be told from that of the others.
+Each size runs in a process of its own, so that its memory can be told from that of the others. Each
+way to make a step has its own table and, where one is made, its own claim.
 """
 
 from __future__ import annotations
@@ -21,11 +22,15 @@ import tangere as tg
 from tangere._jit import PACKAGE
 from tangere.bench.report import Result, Row, Table, line_fit, spread
 from tangere.bench.turns import durations
+from tangere.simulation import INTEGRATORS
 
 COUNTS = (100, 1_000, 10_000)
 BLOCK = (0.1, 0.1, 0.05)  # [m]
 SPACING = 0.151  # [m] between centres: above a block's diagonal, so no two overlap at the start
-DT = 1e-3  # [s]
+STEPS = {"explicit": 1e-3, "implicit": 5e-3}  # integrator: step [s]
+# Time per block of the largest heap in layers over that of the smallest that is claimed at most:
+# the solver's iterations grow a little with the heap.
+CLAIMED = {"implicit": 3.0}
 FALL = 0.8  # [s] before timing: most blocks have arrived
 STEPS_PER_CALL = 5
 LAYERS = 5
@@ -51,46 +56,78 @@ def scene(count: int, kind: str = "cube") -> tg.Scene:
     return made
 
 
-def measure(rounds: int = 20, counts: tuple[int, ...] = COUNTS) -> Result:
+def measure(
+    rounds: int = 20,
+    counts: tuple[int, ...] = COUNTS,
+    integrators: tuple[str, ...] = tuple(INTEGRATORS),
+) -> Result:
     """Time per step and memory of all sizes; a round is one call of a few steps."""
     begin = time.perf_counter()
     tables: list[Table] = []
     notes: list[str] = []
-    for kind, words in KINDS.items():
-        times: list[Row] = []
-        memory: list[Row] = []
-        for count in counts:
-            found = _in_fresh_process(count, kind, rounds)
-            spent = spread(found["seconds"], STEPS_PER_CALL)
-            per_block = {"p50 / block [µs]": spent["p50 [µs]"] / count}
-            times.append({"blocks": count, "contacts": found["contacts"], **spent, **per_block})
-            memory.append(
-                {
-                    "blocks": count,
-                    "memory [MB]": found["bytes"] / 1e6,
-                    "per block [kB]": found["bytes"] / count / 1e3,
-                    "built in [s]": found["build"],
-                }
-            )
-        tables.append(Table(f"{words}, time per step of {1e3 * DT:g} ms", times))
-        tables.append(Table(f"{words}, memory beyond the first block", memory))
-        for what, rows, column in (
-            ("time per step [µs]", times, "p50 [µs]"),
-            ("memory [MB]", memory, "memory [MB]"),
-        ):
-            _, slope, r2 = line_fit(counts, [float(row[column] or 0.0) for row in rows])
-            notes.append(f"{words}: {what} grows by {slope:.3g} per block, R² = {r2:.4f}")
-        first, last = (float(row["p50 / block [µs]"] or 0.0) for row in (times[0], times[-1]))
-        size, least = counts[-1], counts[0]
-        notes.append(
-            f"{words}: time per block of {size} is {last / first:.2f} times that of {least}"
-        )
-    settings = {"step_s": DT, "fall_s": FALL, "steps_per_call": STEPS_PER_CALL, "rounds": rounds}
+    for integrator in integrators:
+        for kind in KINDS:
+            _grow(rounds, counts, kind, integrator, tables, notes)
+    settings = {
+        "step_s": {integrator: STEPS[integrator] for integrator in integrators},
+        "fall_s": FALL,
+        "steps_per_call": STEPS_PER_CALL,
+        "rounds": rounds,
+    }
     return Result("heap", settings, tables, notes, time.perf_counter() - begin)
 
 
-def _in_fresh_process(count: int, kind: str, rounds: int) -> dict[str, Any]:
-    code = f"from tangere.bench.heap import report; report({count}, {kind!r}, {rounds})"
+def _grow(
+    rounds: int,
+    counts: tuple[int, ...],
+    kind: str,
+    integrator: str,
+    tables: list[Table],
+    notes: list[str],
+) -> None:
+    """Append the tables and the notes of one kind of heap."""
+    words = KINDS[kind] if integrator == "explicit" else f"{KINDS[kind]}, {integrator}"
+    times: list[Row] = []
+    memory: list[Row] = []
+    for count in counts:
+        found = _in_fresh_process(count, kind, rounds, integrator)
+        spent = spread(found["seconds"], STEPS_PER_CALL)
+        per_block = {"p50 / block [µs]": spent["p50 [µs]"] / count}
+        times.append({"blocks": count, "contacts": found["contacts"], **spent, **per_block})
+        memory.append(
+            {
+                "blocks": count,
+                "memory [MB]": found["bytes"] / 1e6,
+                "per block [kB]": found["bytes"] / count / 1e3,
+                "built in [s]": found["build"],
+            }
+        )
+    tables.append(Table(f"{words}, time per step of {1e3 * STEPS[integrator]:g} ms", times))
+    tables.append(Table(f"{words}, memory beyond the first block", memory))
+    for what, rows, column in (
+        ("time per step [µs]", times, "p50 [µs]"),
+        ("memory [MB]", memory, "memory [MB]"),
+    ):
+        _, slope, r2 = line_fit(counts, [float(row[column] or 0.0) for row in rows])
+        notes.append(f"{words}: {what} grows by {slope:.3g} per block, R² = {r2:.4f}")
+    first, last = (float(row["p50 / block [µs]"] or 0.0) for row in (times[0], times[-1]))
+    notes.append(
+        f"{words}: time per block of {counts[-1]} is {last / first:.2f} times that of {counts[0]}"
+        + (claim(integrator, last / first) if kind == "layers" else "")
+    )
+
+
+def claim(integrator: str, ratio: float) -> str:
+    """What is claimed of the growth of time per block, with its verdict; empty if nothing is."""
+    if integrator not in CLAIMED:
+        return ""
+    most = CLAIMED[integrator]
+    return f"; at most {most:g} is claimed: {'holds' if ratio <= most else 'FAILS'}"
+
+
+def _in_fresh_process(count: int, kind: str, rounds: int, integrator: str) -> dict[str, Any]:
+    given = f"{count}, {kind!r}, {rounds}, {integrator!r}"
+    code = f"from tangere.bench.heap import report; report({given})"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent
     )
@@ -98,14 +135,16 @@ def _in_fresh_process(count: int, kind: str, rounds: int) -> dict[str, Any]:
     return answer
 
 
-def report(count: int, kind: str, rounds: int) -> None:
+def report(count: int, kind: str, rounds: int, integrator: str) -> None:
     """Build, drop and time one heap; print the findings as JSON."""
-    tg.Simulation(scene(1)).step()  # everything that is loaded once is loaded now
+    dt = STEPS[integrator]
+    # everything that is loaded once is loaded now
+    tg.Simulation(scene(1), dt=dt, integrator=integrator).step()
     before = resident()
     start = time.perf_counter()
-    simulation = tg.Simulation(scene(count, kind), dt=DT)
+    simulation = tg.Simulation(scene(count, kind), dt=dt, integrator=integrator)
     build = time.perf_counter() - start
-    simulation.step(round(FALL / DT))
+    simulation.step(round(FALL / dt))
     seconds = durations(lambda: simulation.step(STEPS_PER_CALL), rounds)
     found = {
         "seconds": seconds,

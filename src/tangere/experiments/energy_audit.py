@@ -246,14 +246,17 @@ def _frame(given: Trial, sim: tg.Simulation, caption: str) -> pictures.Frame:
             body.shape, at, turn, pictures.PALETTE[body.index % len(pictures.PALETTE)]
         )
     ]
-    return pictures.Frame(tuple(solids), caption, camera=_camera(solids))
+    return pictures.Frame(tuple(solids), caption, camera=_camera(given, solids))
 
 
-def _camera(solids: list[pictures.Solid]) -> pictures.Camera:
-    """A camera that sees every body that has not been lost."""
+def _camera(given: Trial, solids: list[pictures.Solid]) -> pictures.Camera:
+    """A camera that sees every body that is still about."""
     points = np.concatenate([solid.vertices for solid in solids])
-    points = points[np.isfinite(points).all(axis=1)]
-    low, high = points.min(axis=0), points.max(axis=0)
+    places = np.array([body.position for body in given.scene.bodies])
+    middle = places.mean(axis=0)
+    about = 3.0 * (1.0 + float(np.linalg.norm(places - middle, axis=1).max()))  # [m]
+    near = points[np.linalg.norm(points - middle, axis=1) < about]
+    low, high = near.min(axis=0, initial=0.0), near.max(axis=0, initial=0.1)
     span = 1.15 * float(np.linalg.norm(high - low))
     x, y, z = (0.5 * (low + high)).tolist()
     return pictures.Camera(elevation=22.0, centre=(x, y, z), width=span, height=span)
