@@ -5,16 +5,21 @@ Blocks of 1 x 1 x 2 m and 1 kg lie flat on each other, 3, 6 and 13 high. The pap
 friction and duration are in neither paper and stand in `Params`.
 
 A penalty tower has a limit of its own: a contact of width w resists tilt with k w^2/12, and 13
-blocks need k > 37000 N/m to stand under their own weight. At 5 ms that much stiffness is not
-stable, so the 13-block tower stands at 1 ms, and at 5 ms it must buckle at the predicted rate,
-which is the control.
+blocks need k > 37000 N/m to stand under their own weight (`buckling_stiffness`). At 5 ms that much
+stiffness is not stable with explicit steps, so the 13-block tower stands at 1 ms, and at 5 ms it
+must buckle at the predicted rate, which is the control.
+
+With implicit steps the stiffness is free: the paper's 13 blocks at the paper's 5 ms, a tower of
+100, a wall of 50 blocks and an arch of 15 stones stand for a minute. Whether a tower stands must
+still be a matter of its stiffness and not of the step: below the limit it falls, above it stands.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,8 +29,10 @@ from tangere.experiments import peers, pictures
 from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
 from tangere.experiments.figures import COLOURS, INK, canvas, house_style
 from tangere.maths.vec import Array
+from tangere.scene import library
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 FALLEN = 0.5  # [m] sideways way of a block from its start that counts as a fall
@@ -36,6 +43,7 @@ GROWTH_RANGE = (
 )  # [m] top block's way over which growth is fitted: past the jitter, linear
 SETTLE_STEPS = 60  # steps before timing: every contact is closed, caches are warm
 RECORDS_PER_SECOND = 20
+BESIDE = ("MuJoCo", "Bullet")  # whose towers are watched beside ours
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,17 @@ class Params:
     rounds: int = 40
     steps_per_round: int = 8
     attempts: int = 4
+    stiff_dt: float = 5e-3
+    stiff_stiffness: float = 1e7
+    stiff_seconds: float = 60.0
+    stiff_seeds: tuple[int, ...] = (1, 2, 3, 4)
+    high_count: int = 100
+    high_stiffness: float = 1e8
+    structure_dt: float = 2e-3
+    wall_stiffness: float = 1e8
+    arch_stiffness: float = 1e10
+    limit_stiffness: tuple[float, float] = (2e4, 5e4)
+    limit_seconds: float = 20.0
     with_peers: bool = True
 
 
@@ -78,6 +97,15 @@ class Stand:
     drift: Array
     tilt: Array
     kinetic: Array
+
+    def sink(self) -> float:
+        """Largest way down of any block [m]."""
+        return float(np.max(self.position[0, :, 2] - self.position[:, :, 2]))
+
+    def way(self, since: float = 0.0) -> float:
+        """Largest way of any block in any direction from where it was at an instant [m]."""
+        late = self.position[self.time >= min(since, float(self.time[-1]))]
+        return float(np.max(np.linalg.norm(late - late[0], axis=2)))
 
     def fall(self) -> float | None:
         """First instant at which a block has left its place by `FALLEN` [s]."""
@@ -104,6 +132,7 @@ class Result:
     stands: dict[str, Stand]
     others: dict[str, Array] = field(default_factory=dict)
     other_heights: tuple[int, ...] = ()
+    other_stands: dict[str, Stand] = field(default_factory=dict)
 
 
 def run(params: Params, tell: Tell = silent) -> Result:
@@ -123,19 +152,70 @@ def run(params: Params, tell: Tell = silent) -> Result:
             ("point, same", 13, "point", 1.0, tall),
         )
     ):
-        tell(0.5 * i / 6, f"{n} blocks, {method}, {seconds:g} s")
+        tell(0.2 * i / 6, f"{n} blocks, {method}, {seconds:g} s")
         stands[name] = _stand(p, n, method, seconds, values)
+    for i, (name, sim, seconds) in enumerate(_implicit(p)):
+        tell(0.2 + 0.5 * i / (5 + len(p.stiff_seeds)), f"{name}, {seconds:g} s")
+        stands[name] = _watch(sim, seconds)
     step_time: dict[str, Array] = {}
     for i, method in enumerate(("volume", "point")):
-        tell(0.5 + 0.2 * i, f"time per step, {method}")
+        tell(0.7 + 0.1 * i, f"time per step, {method}")
         step_time[method] = _step_times(p, method)
     others: dict[str, Array] = {}
     other_heights = tuple(n for n in p.heights if n in (1, 3, 6, 9, 13))
     if p.with_peers:
         for engine in peers.installed():
-            tell(0.95, f"time per step, {engine}")
+            tell(0.9, f"time per step, {engine}")
             others[engine] = np.array([_peer_time(p, engine, n) for n in other_heights])
-    return Result(p, step_time, stands, others, other_heights)
+    other_stands: dict[str, Stand] = {}
+    for engine in others:
+        if engine in BESIDE:
+            tell(0.95, f"13 blocks, {engine}, {p.stiff_seconds:g} s")
+            other_stands[engine] = _peer_stand(p, engine)
+    return Result(p, step_time, stands, others, other_heights, other_stands)
+
+
+def _implicit(p: Params) -> Iterator[tuple[str, tg.Simulation, float]]:
+    """What implicit steps are asked to hold: name, simulation at its start, duration [s]."""
+    step = {"integrator": "implicit"}
+    for seed in p.stiff_seeds:
+        jittered = replace(p, seed=seed)
+        places = _places(jittered, 13, math.inf)
+        values = (p.stiff_dt, p.stiff_stiffness, None)
+        yield f"stiff 13, seed {seed}", _tower(p, places, "volume", values, **step), p.stiff_seconds
+    places = _places(p, p.high_count, math.inf)
+    values = (p.stiff_dt, p.high_stiffness, None)
+    yield "high", _tower(p, places, "volume", values, **step), p.stiff_seconds
+    for stiffness, name in zip(p.limit_stiffness, ("below limit", "above limit"), strict=True):
+        places = _places(p, 13, stiffness)
+        values = (p.stiff_dt, stiffness, None)
+        yield name, _tower(p, places, "volume", values, **step), p.limit_seconds
+    for name, build, stiffness in (
+        ("wall", library.wall, p.wall_stiffness),
+        ("arch", library.arch, p.arch_stiffness),
+    ):
+        material = tg.Material(p.static_friction, p.kinetic_friction, stiffness=stiffness)
+        scene = build(material=material)
+        yield name, tg.Simulation(scene, dt=p.structure_dt, **step), p.stiff_seconds
+
+
+def buckling_stiffness(n: int, p: Params) -> float:
+    """Least contact stiffness with which a tower of n blocks stands under its weight [N/m].
+
+    Block i of height l and width w leans by θ_i on a contact that resists tilt with κ = k w²/12,
+    and lowers itself by l θ²/4 and the n − i blocks above it by l θ²/2 each:
+
+        V = κ/2 Σ (θ_i − θ_{i−1})² − m g l/2 Σ (n − i + 1/2) θ_i² = 1/2 θᵀ (κ K − m g l C) θ
+
+    with θ_0 = 0 of the floor. V has a minimum upright while κ exceeds m g l times the largest
+    eigenvalue of K⁻¹ C: 5.70, 35.5 and 315 for n = 3, 6 and 13.
+    """
+    k = 2.0 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1)
+    k[-1, -1] = 1.0
+    c = np.diag(n - np.arange(1.0, n + 1.0) + 0.5)
+    largest = float(np.linalg.eigvals(np.linalg.solve(k, c)).real.max())
+    width, height = p.block[0], p.block[2]
+    return 12.0 * largest * p.mass * p.gravity * height / width**2
 
 
 def check(result: Result) -> list[Claim]:
@@ -183,12 +263,52 @@ def check(result: Result) -> list[Claim]:
         Claim("point-same", "point method, 13 blocks, values with which the volume method stands: "
               "falls", "not stable", same, "s", same is not None),
     ]  # fmt: skip
-    return claims
+    return claims + _implicit_claims(result)
+
+
+def _implicit_claims(result: Result) -> list[Claim]:
+    p, stands = result.params, result.stands
+    seconds = f"{p.stiff_seconds:g} s"
+    stiff = [stands[f"stiff 13, seed {seed}"] for seed in p.stiff_seeds]
+    drift = max(float(np.max(stand.drift)) for stand in stiff)
+    sink = max(stand.sink() for stand in stiff)
+    # every contact carries the blocks above it: N (N + 1)/2 m g/k
+    exact = 91.0 * p.mass * p.gravity / p.stiff_stiffness
+    high, wall, arch = stands["high"], stands["wall"], stands["arch"]
+    limit = buckling_stiffness(13, p)
+    soft, firm = stands["below limit"], stands["above limit"]
+    fell, held = soft.fall(), float(np.max(firm.drift))
+    below, above = p.limit_stiffness
+    what = f"13 blocks, implicit 5 ms, {len(stiff)} jitters of 1 mm, {seconds}"
+    return [
+        Claim("stiff-drift", f"{what}: drift below 0.05 mm", "stands (Fig. 9)", 1e3 * drift, "mm",
+              drift < 5e-5),
+        Claim("stiff-sink", f"{what}: top sinks by less than 0.2 mm",
+              f"{1e3 * exact:.3f} mm by its springs", 1e3 * sink, "mm", sink < 2e-4),
+        Claim("high-drift", f"{p.high_count} blocks, implicit 5 ms, {seconds}: drift below 1 mm",
+              f"stands: k > {buckling_stiffness(p.high_count, p):.2g} N/m",
+              1e3 * float(np.max(high.drift)), "mm", float(np.max(high.drift)) < 1e-3),
+        Claim("limit-below", f"13 blocks, implicit 5 ms, k = {below:g}: falls within "
+              f"{p.limit_seconds:g} s", f"buckles: needs k > {limit:.0f} N/m", fell, "s",
+              fell is not None),
+        Claim("limit-above", f"13 blocks, implicit 5 ms, k = {above:g}: drift below 1 mm in "
+              f"{p.limit_seconds:g} s", f"stands: k > {limit:.0f} N/m", 1e3 * held, "mm",
+              held < 1e-3),
+        Claim("wall", f"wall of 50 blocks, implicit 2 ms, {seconds}: no block moves by 1 mm",
+              "stands", 1e3 * wall.way(), "mm", wall.way() < 1e-3),
+        Claim("arch", f"arch of 15 stones, implicit 2 ms, {seconds}: no stone moves by 1 % of the "
+              "ring", "stands: 0.2 of the radius is thicker than 0.107", 1e3 * arch.way(), "mm",
+              arch.way() < 8e-3),
+        Claim("arch-creep", "arch: no stone moves by 0.01 mm after the first half",
+              "stands", 1e3 * arch.way(0.5 * p.stiff_seconds), "mm",
+              arch.way(0.5 * p.stiff_seconds) < 1e-5),
+    ]  # fmt: skip
 
 
 def beside(result: Result) -> list[Reading]:
-    """Times of all methods and engines for one, six and 13 blocks."""
-    return [
+    """Times of all methods and engines, and how the 13 blocks stand in other engines at 5 ms."""
+    p = result.params
+    rows = [
         Reading(
             f"time per step, {n} block{'s' if n > 1 else ''}",
             who,
@@ -197,12 +317,18 @@ def beside(result: Result) -> list[Reading]:
         )
         for n in (1, 6, 13)
         for heights, table in (
-            (result.params.heights, result.step_time),
+            (p.heights, result.step_time),
             (result.other_heights, result.others),
         )
         if n in heights
         for who, times in table.items()
     ]
+    stiff = {"implicit": result.stands[f"stiff 13, seed {p.stiff_seeds[0]}"], **result.other_stands}
+    for who, stand in stiff.items():
+        when = f"13 blocks, 5 ms, {p.stiff_seconds:g} s"
+        rows.append(Reading(f"{when}: drift", who, 1e3 * float(np.max(stand.drift)), "mm"))
+        rows.append(Reading(f"{when}: sink", who, 1e3 * stand.sink(), "mm"))
+    return rows
 
 
 @house_style
@@ -259,7 +385,45 @@ def plot(result: Result) -> list[Figure]:
     right.set_xlabel("time [s]")
     right.set_ylabel("drift [m]")
     right.legend(fontsize=7.5, ncols=2, loc="upper left")
-    return [figure]
+    return [figure, _plot_implicit(result)]
+
+
+def _plot_implicit(result: Result) -> Figure:
+    p = result.params
+    figure, (left, right) = canvas(
+        "Implicit steps. Left: largest sideways way of a block of the 13-block tower at 5 ms, four "
+        "jitters, beside other engines. Right: 100 blocks, and 13 blocks with contacts just too "
+        "soft and just stiff enough to stand, and the largest way of a block of the wall and of a "
+        "stone of the arch.",
+        columns=2,
+        size=(8.6, 3.4),
+    )
+    for seed in p.stiff_seeds:
+        stand = result.stands[f"stiff 13, seed {seed}"]
+        label = "implicit" if seed == p.stiff_seeds[0] else None
+        _draw_drift(left, stand.time, stand.drift, COLOURS["volume"], label)
+    for engine, stand in result.other_stands.items():
+        _draw_drift(left, stand.time, stand.drift, COLOURS[engine], engine)
+    below, above = p.limit_stiffness
+    for name, colour, label in (
+        ("high", COLOURS["volume"], f"{p.high_count} blocks, 5 ms"),
+        ("below limit", "#a33b3b", f"13, k = {below:g}"),
+        ("above limit", "#7fb285", f"13, k = {above:g}"),
+    ):
+        _draw_drift(right, result.stands[name].time, result.stands[name].drift, colour, label)
+    for name, colour in (("wall", "#e0a458"), ("arch", "#8f7fb5")):
+        stand = result.stands[name]
+        way = np.linalg.norm(stand.position - stand.position[0], axis=2).max(axis=1)
+        _draw_drift(right, stand.time, way, colour, f"{name}, 2 ms")
+    for axes in (left, right):
+        axes.set_xlabel("time [s]")
+        axes.set_ylabel("drift [m]")
+        axes.legend(fontsize=7.5)
+    return figure
+
+
+def _draw_drift(axes: Axes, time: Array, drift: Array, colour: str, label: str | None) -> None:
+    axes.semilogy(time[1:], np.maximum(drift[1:], 1e-9), color=colour, lw=1.2, label=label)
 
 
 def strip(result: Result) -> Figure:
@@ -268,11 +432,13 @@ def strip(result: Result) -> Figure:
     control, point = result.stands["control"], result.stands["point"]
     fell = control.fall() or p.control_seconds
     collapsed = point.fall() or p.point_seconds
+    stiff = f"stiff 13, seed {p.stiff_seeds[0]}"
     frames = []
     for name, t, label in (
         ("3", p.stand_seconds, f"3 blocks, {p.stand_seconds:g} s"),
         ("6", p.stand_seconds, f"6 blocks, {p.stand_seconds:g} s"),
         ("13", p.tall_seconds, f"13, 1 ms, {p.tall_seconds:g} s"),
+        (stiff, p.stiff_seconds, f"13, implicit, {p.stiff_seconds:g} s"),
         ("control", fell, f"13, too soft, {fell:.1f} s"),
         ("control", fell + 1.9, f"13, too soft, {fell + 1.9:.1f} s"),
         ("point", collapsed + 0.5, f"13, point, {collapsed + 0.5:.1f} s"),
@@ -311,12 +477,19 @@ def _places(p: Params, n: int, stiffness: float) -> Array:
     Contact j carries n - j blocks. From there the tower has nothing to do but stand; put down
     without depth, six blocks would still bounce after 2 s: their slowest mode loses 0.87 /s.
     """
-    shift = np.random.default_rng(p.seed).uniform(-p.jitter, p.jitter, (13, 2))[:n]
+    shift = np.random.default_rng(p.seed).uniform(-p.jitter, p.jitter, (max(n, 13), 2))[:n]
     sunk = np.cumsum(n - np.arange(n)) * p.mass * p.gravity / stiffness
     return np.column_stack((shift, (np.arange(n) + 0.5) * p.block[2] - sunk))
 
 
-def _tower(p: Params, n: int, method: str, values: tuple[float, float, float]) -> tg.Simulation:
+def _tower(
+    p: Params,
+    places: Array,
+    method: str,
+    values: tuple[float, float, float | None],
+    integrator: str = "explicit",
+) -> tg.Simulation:
+    """Blocks at the given centres; step, stiffness and damping, the last from the mass if None."""
     dt, stiffness, damping = values
     material = tg.Material(
         static_friction=p.static_friction,
@@ -324,22 +497,26 @@ def _tower(p: Params, n: int, method: str, values: tuple[float, float, float]) -
         stiffness=stiffness,
         damping=damping,
         tangential_stiffness=0.25 * stiffness,
-        tangential_damping=0.25 * damping,
+        tangential_damping=None if damping is None else 0.25 * damping,
     )
     scene = tg.Scene(gravity=(0.0, 0.0, -p.gravity))
     scene.add_floor(material=material)
     shape = tg.Box(p.block)
-    for place in _places(p, n, stiffness):
+    for place in places:
         scene.add_body(shape, mass=p.mass, position=tuple(place), material=material)
-    return tg.Simulation(scene, method=method, dt=dt)
+    return tg.Simulation(scene, method=method, dt=dt, integrator=integrator)
 
 
 def _stand(
     p: Params, n: int, method: str, seconds: float, values: tuple[float, float, float]
 ) -> Stand:
-    sim = _tower(p, n, method, values)
-    every = round(1.0 / (RECORDS_PER_SECOND * values[0]))
+    return _watch(_tower(p, _places(p, n, values[1]), method, values), seconds)
+
+
+def _watch(sim: tg.Simulation, seconds: float) -> Stand:
+    every = round(1.0 / (RECORDS_PER_SECOND * sim.dt))
     count = round(seconds * RECORDS_PER_SECOND) + 1
+    n = len(sim.positions)
     position = np.empty((count, n, 3))
     orientation = np.empty((count, n, 4))
     kinetic = np.empty(count)
@@ -351,6 +528,10 @@ def _stand(
         orientation[i] = sim.orientations
         kinetic[i] = sim.energy.kinetic
         instant[i] = sim.time
+    return _seen(instant, position, orientation, kinetic)
+
+
+def _seen(instant: Array, position: Array, orientation: Array, kinetic: Array) -> Stand:
     way = np.linalg.norm(position[:, :, :2] - position[0, :, :2], axis=2)
     # angle between a block's own vertical and the world's
     x, y = orientation[:, :, 1], orientation[:, :, 2]
@@ -369,7 +550,7 @@ def _step_times(p: Params, method: str) -> Array:
     values = (p.tall_dt, p.tall_stiffness, p.tall_damping)
     if method == "point":
         values = (p.tall_dt, p.stiffness, p.damping)
-    sims = [_tower(p, n, method, values) for n in p.heights]
+    sims = [_tower(p, _places(p, n, values[1]), method, values) for n in p.heights]
     for sim in sims:
         sim.step(SETTLE_STEPS)
     best = np.full(len(sims), math.inf)
@@ -385,14 +566,25 @@ def _step_times(p: Params, method: str) -> Array:
 
 
 def _peer_time(p: Params, engine: str, n: int) -> float:
+    return peers.run(engine, _boxes(p, n, steps=200, every=p.steps_per_round)).step_time
+
+
+def _peer_stand(p: Params, engine: str) -> Stand:
+    """The first of the stiff towers in another engine, at the same step for the same time."""
+    every = round(1.0 / (RECORDS_PER_SECOND * p.stiff_dt))
+    steps = round(p.stiff_seconds / p.stiff_dt)
+    jittered = replace(p, seed=p.stiff_seeds[0], dt=p.stiff_dt)
+    motion = peers.run(engine, _boxes(jittered, 13, steps=steps, every=every))
+    kinetic = 0.5 * p.mass * np.sum(motion.velocity**2, axis=(1, 2))
+    return _seen(motion.time, motion.position, motion.orientation, kinetic)
+
+
+def _boxes(p: Params, n: int, steps: int, every: int) -> peers.Boxes:
     boxes = tuple(
         peers.Box(p.block, p.mass, (float(x), float(y), float(z)))
         for x, y, z in _places(p, n, math.inf)
     )
-    scene = peers.Boxes(
-        boxes, (0.0, 0.0, -p.gravity), p.kinetic_friction, p.dt, steps=200, every=p.steps_per_round
-    )
-    return peers.run(engine, scene).step_time
+    return peers.Boxes(boxes, (0.0, 0.0, -p.gravity), p.kinetic_friction, p.dt, steps, every)
 
 
 EXPERIMENT = Experiment(
@@ -400,7 +592,14 @@ EXPERIMENT = Experiment(
     paper="Hasegawa & Sato 2004, section 5.2, Fig. 9-10; Hasegawa et al. 2003, experiment 1",
     summary="stacked blocks: time per step grows linearly, towers stand where theory lets them",
     params=Params(),
-    quick=Params(stand_seconds=4.0, tall_seconds=1.0, rounds=10, with_peers=False),
+    quick=Params(
+        stand_seconds=4.0,
+        tall_seconds=1.0,
+        rounds=10,
+        stiff_seconds=2.0,
+        stiff_seeds=(1,),
+        with_peers=False,
+    ),
     run=run,
     check=check,
     plot=plot,

@@ -92,7 +92,7 @@ def blocks() -> Scene:
     return scene
 
 
-def wall(courses: int = 9, width: int = 5) -> Scene:
+def wall(courses: int = 9, width: int = 5, *, material: Material | None = None) -> Scene:
     """A wall in running bond, 50 blocks of 0.25 x 0.125 x 0.125 m unless told otherwise.
 
     A course of whole blocks lies between courses that begin and end with half a block, so that
@@ -102,13 +102,14 @@ def wall(courses: int = 9, width: int = 5) -> Scene:
     Args:
         courses: Number of layers; the lowest has half blocks at its ends.
         width: Of the wall in whole blocks.
+        material: Of the blocks and the floor.
     """
     integer(courses, "wall courses", 1, 1_000)
     integer(width, "wall width", 1, 1_000)
     length, depth, height = 0.25, 0.125, 0.125
     whole, half = Box((length, depth, height)), Box((0.5 * length, depth, height))
     scene = Scene()
-    scene.add_floor()
+    scene.add_floor(material=material)
     for course in range(courses):
         shapes = [whole] * width if course % 2 else [half, *[whole] * (width - 1), half]
         left = -0.5 * width * length
@@ -118,13 +119,14 @@ def wall(courses: int = 9, width: int = 5) -> Scene:
                 shape,
                 density=1600.0,
                 position=(left + 0.5 * across, 0.0, (course + 0.5) * height),
+                material=material,
                 name=f"block-{course}-{i}",
             )
             left += across
     return scene
 
 
-def arch(stones: int = 15, *, thickness: float = 0.8) -> Scene:
+def arch(stones: int = 15, *, thickness: float = 0.8, material: Material | None = None) -> Scene:
     """Half a ring of equal wedge stones on the floor, 8 m wide; no mortar holds them.
 
     Such an arch stands while a line of thrust fits between its inner and its outer side. For a
@@ -135,6 +137,7 @@ def arch(stones: int = 15, *, thickness: float = 0.8) -> Scene:
     Args:
         stones: Number of wedges, odd for one at the crown.
         thickness: Of the ring, outer less inner radius [m].
+        material: Of the stones and the floor.
     """
     integer(stones, "arch stones", 3, 1_000)
     radius, depth = 4.0, 1.0
@@ -150,7 +153,7 @@ def arch(stones: int = 15, *, thickness: float = 0.8) -> Scene:
         ]
     )
     scene = Scene()
-    scene.add_floor()
+    scene.add_floor(material=material)
     for i in range(stones):
         angle = (2 * i + 1 - stones) * half  # from the crown, towards x
         scene.add_body(
@@ -158,6 +161,7 @@ def arch(stones: int = 15, *, thickness: float = 0.8) -> Scene:
             density=2000.0,
             position=radius * np.array([sin(angle), 0.0, cos(angle)]),
             orientation=turn(Y, angle),
+            material=material,
             name=f"stone-{i}",
         )
     return scene
