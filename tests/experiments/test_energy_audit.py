@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import json
 import math
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +113,17 @@ def test_workers_find_what_one_process_finds() -> None:
     two = energy_audit.run(Params(scenes=4, seconds=0.1, workers=2))
     assert one.verdicts == two.verdicts
     assert [verdict.seed for verdict in two.verdicts] == [0, 1, 2, 3]
+
+
+@pytest.mark.nojit
+def test_a_worker_answers_on_standard_output(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = {"seeds": [4], "params": asdict(replace(SHORT, seconds=0.01))}
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(asked)))
+    energy_audit.answer()
+    (row,) = json.loads(capsys.readouterr().out)
+    assert Verdict(*row) == audit(4, replace(SHORT, seconds=0.01))
 
 
 def test_seeds_on_the_command_line_are_told_and_drawn(

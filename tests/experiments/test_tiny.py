@@ -27,6 +27,12 @@ TINY: dict[str, dict[str, Any]] = {
         "rounds": 1,
         "steps_per_round": 1,
         "attempts": 1,
+        "stiff_dt": 5e-2,
+        "stiff_seconds": 0.1,
+        "stiff_seeds": (1,),
+        "high_count": 14,
+        "structure_dt": 5e-2,
+        "limit_seconds": 0.1,
     },
     "falling-cube": {"seconds": 2.0},
     "stick-slip": {
@@ -38,6 +44,7 @@ TINY: dict[str, dict[str, Any]] = {
     },
     "spin-down": {"dt": 5e-3, "quadrature": 16, "facets": 16},
     "cube-toss": {"evaluations": (3, 3), "substeps": 2, "workers": 1},
+    "energy-audit": {"scenes": 8, "seconds": 0.02, "workers": 1},
 }
 
 

@@ -13,11 +13,13 @@ scene of `passive` again, tells what happened when its energy rose most, and dra
 
 from __future__ import annotations
 
-import multiprocessing
+import json
+import math
+import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,6 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 import tangere as tg
+from tangere._jit import PACKAGE
 from tangere.experiments import pictures
 from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
 from tangere.experiments.figures import FAINT, INK, canvas, house_style
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 
 LIMIT = 1e-3  # largest rise that an honest step may show, share of the start
 NO_RISE = 1e-12  # share of the start that is rounding; drawn at the left edge
+SEEDS_PER_PROCESS = 25  # a process takes a second or two to start
 TURNED = 5.0  # [deg] from which the normal of a contact is said to have turned
 NOT_PARTS = ("total", "dissipated")  # fields of the energy that are no part of its sum
 COLOURS = dict(zip(CATEGORIES, (*pictures.PALETTE, FAINT), strict=True))
@@ -50,7 +54,7 @@ class Params:
     scenes: int = 1000
     first_seed: int = 0
     seconds: float = 2.0
-    integrator: str = "explicit"
+    integrator: str = "implicit"
     deepest: float = DEEPEST
     workers: int = 2
 
@@ -103,14 +107,37 @@ def run(params: Params, tell: Tell = silent) -> Result:
 
 
 def _verdicts(p: Params) -> Iterator[Verdict]:
-    seeds = range(p.first_seed, p.first_seed + p.scenes)
+    seeds = list(range(p.first_seed, p.first_seed + p.scenes))
     if p.workers == 1:
         yield from map(partial(audit, params=p), seeds)
         return
-    # A forked child would share the locks of a threaded parent; a spawned one starts clean.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(p.workers, mp_context=context) as pool:
-        yield from pool.map(partial(audit, params=p), seeds, chunksize=4)
+    # Fresh interpreters, not `multiprocessing`: that would run an unguarded script of the caller
+    # once more in every worker.
+    size = min(SEEDS_PER_PROCESS, math.ceil(p.scenes / p.workers))
+    shares = [seeds[i : i + size] for i in range(0, p.scenes, size)]
+    with ThreadPoolExecutor(p.workers) as pool:
+        for found in pool.map(partial(_in_fresh_process, params=p), shares):
+            yield from found
+
+
+def _in_fresh_process(seeds: list[int], params: Params) -> list[Verdict]:
+    code = "from tangere.experiments.energy_audit import answer; answer()"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=json.dumps({"seeds": seeds, "params": asdict(params)}),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=PACKAGE.parent,
+    )
+    return [Verdict(*row) for row in json.loads(done.stdout)]
+
+
+def answer() -> None:
+    """Judge the scenes asked for on standard input; verdicts as JSON on standard output."""
+    given = json.load(sys.stdin)
+    params = Params(**given["params"])
+    json.dump([audit(seed, params) for seed in given["seeds"]], sys.stdout)
 
 
 def audit(seed: int, params: Params) -> Verdict:

@@ -8,6 +8,7 @@ from typing import Any
 from tangere.errors import SceneError
 from tangere.experiments import (
     cube_toss,
+    energy_audit,
     hasegawa2004_block_tower,
     hasegawa2004_falling_cube,
     hasegawa2004_stick_slip,
@@ -23,6 +24,7 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
         hasegawa2004_stick_slip,
         spin_down,
         cube_toss,
+        energy_audit,
     )
 }
 
