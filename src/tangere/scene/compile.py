@@ -188,7 +188,7 @@ def _new_state(count: int, springs: int) -> State:
         omega=np.zeros((count, 3)),
         momentum=np.zeros((count, 3)),
         wrench=np.zeros((count, 6)),
-        applied=np.zeros((count, 6)),
+        applied=np.zeros((count + 1, 6)),  # the world comes last: springs may be tied to it
         spring=np.zeros((springs, 3)),
         time=np.zeros(1),
         ledger=np.zeros(NL),
