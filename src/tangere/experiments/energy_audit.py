@@ -231,7 +231,14 @@ def _look(given: Trial, params: Params, jump: int) -> tuple[str, tuple[pictures.
         return f"The step fails: {lost}.", tuple(frames)
     after = sim.contacts
     frames.append(_frame(given, sim, f"{sim.time:.3g} s, after it"))
-    return changes_between(given.scene, before, after), tuple(frames)
+    words = changes_between(given.scene, before, after)
+    if sim.integrator == "implicit":
+        books = sim.audit
+        words += (
+            f" The step took {books.solves} solves in {books.passes} passes to an imbalance of "
+            f"{books.residual:.1g} m/s; its books leave {books.error:.2g} J unexplained."
+        )
+    return words, tuple(frames)
 
 
 def changes_between(scene: tg.Scene, before: NDArray[np.void], after: NDArray[np.void]) -> str:
