@@ -39,6 +39,9 @@ from tangere.model import (
 KAPPA = 0.1
 BETA = 0.2
 ZETA = 0.3
+# Implicit step: a body under its own weight sinks by this share of its size; κ = k dt²/m at most.
+HAIR, EARTH = 1e-7, 9.81
+STIFFEST = 1e4
 # Tangential springs excite tilt; a quarter of the normal stiffness keeps towers quiet.
 TANGENTIAL_SHARE = 0.25
 # A slower slip has no direction of its own; that of the spring is used [m/s].
@@ -69,16 +72,24 @@ def _mean(x: float, y: float) -> float:
 
 
 @kernel
-def pair_law(m: Model, i: int, j: int, dt: float) -> Law:
-    """Contact parameters of bodies i and j: given ones combined, missing ones from mass and step.
+def pair_law(m: Model, i: int, j: int, dt: float, implicit: bool) -> Law:
+    """Contact parameters of bodies i and j: given ones combined, missing ones derived.
 
-    m_c = 1/(1/m_a + 1/m_b);  k = κ m_c/dt²,  b = β m_c/dt;  friction: geometric mean.
+    m_c = 1/(1/m_a + 1/m_b), L the side of the largest face.
+    Explicit step: k = κ m_c/dt², b = β m_c/dt. Implicit step: the weight of m_c sinks by a hair,
+    k = m_c g/(ε L) but at most κ' m_c/dt², with b = 2 ζ √(k m_c). Friction: geometric mean.
     """
     p = off(m.materials, 6 * m.material[i])
     q = off(m.materials, 6 * m.material[j])
     mass = 1.0 / (m.inv_mass[i] + m.inv_mass[j])
     k = _mean(p[2], q[2])
     b = _mean(p[3], q[3])
+    if implicit:
+        if isnan(k):
+            side = sqrt(min(m.face_area[i], m.face_area[j]))
+            k = min(mass * EARTH / (HAIR * side), STIFFEST * mass / (dt * dt))
+        if isnan(b):
+            b = 2.0 * ZETA * sqrt(k * mass)
     if isnan(b):
         b = BETA * mass / dt if isnan(k) else 2.0 * ZETA * sqrt(k * mass)
     if isnan(k):

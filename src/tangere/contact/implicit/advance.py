@@ -13,12 +13,14 @@ from tangere._jit import kernel
 from tangere._ptr import PtrF8, off
 from tangere.collision.broad import update_boxes, update_pairs
 from tangere.contact.friction import FORGET, keep_spring
-from tangere.contact.implicit.evaluate import V_EPS
+from tangere.contact.implicit.evaluate import V_EPS, breaks
 from tangere.contact.implicit.gather import Scope, gather, spring_energy
-from tangere.contact.implicit.newton import newton
+from tangere.contact.implicit.newton import solve_island
 from tangere.contact.implicit.record import (
+    BREAKS,
     PATCH_KIND,
     POINT_KIND,
+    SLIDES,
     SPRING_KIND,
     TF_AREA,
     TF_ARM_A,
@@ -35,7 +37,6 @@ from tangere.contact.implicit.record import (
     TF_K,
     TF_KT,
     TF_LAG,
-    TF_LIMIT,
     TF_MU,
     TF_N,
     TF_R1,
@@ -49,20 +50,18 @@ from tangere.contact.implicit.record import (
     TF_U,
     TI_A,
     TI_B,
-    TI_EASY,
     TI_EDGE,
     TI_FAN,
     TI_KIND,
+    TI_MODE,
     TI_POLYGON,
     TI_POLYGONS,
-    TI_SLIDES,
     TI_SLOT,
     Touch,
     add_local,
     local_twist,
     touch,
 )
-from tangere.contact.volume.traction import _weight
 from tangere.dynamics.islands import find_islands, same_edges
 from tangere.dynamics.rigid import free_rotation, world_point
 from tangere.maths.quat import matrix_into, product, turn_back, unit
@@ -151,7 +150,7 @@ def advance(e: Scope, fresh: bool) -> int:
                     v.ahead.twist[6 * i + k] = v.ahead.free[6 * i + k]
         v.report[REPORT_PASSES], v.report[REPORT_RESIDUAL] = attempt + 1, 0.0
         for island in range(g.known[1]):
-            rounds, residual = newton(e.m, v, island, e.dt, attempt == 0)
+            rounds, residual = solve_island(e.m, v, island, e.dt, attempt == 0)
             v.report[REPORT_SOLVES] += rounds
             v.report[REPORT_RESIDUAL] = max(v.report[REPORT_RESIDUAL], residual)
         if attempt + 1 < PASSES:
@@ -388,18 +387,13 @@ def _friction_state(e: Scope, c: Touch, twist: PtrF8) -> None:
     k_t, b_t = weight * f[TF_KT], weight * f[TF_BT]
     r1, r2 = f[TF_R1] + e.dt * u1, f[TF_R2] + e.dt * u2
     theta = f[TF_TH] + e.dt * wn if j_n > 0.0 else 0.0
-    mode = SLIP if c.ints[TI_SLIDES] == 1 else STICK
-    if mode == SLIP:
-        if _fastest(e.w.solver.touches, c, u1, u2, wn) < V_EPS:
-            mode = STICK
+    mode = STICK
+    if c.ints[TI_MODE] == SLIDES:
+        if _fastest(e.w.solver.touches, c, u1, u2, wn) >= V_EPS:
+            mode = SLIP
         r1, r2, theta = _rewind(k_t, 0.0, j_n, u1, u2, wn, c)
-    elif c.ints[TI_EASY] == 0:
-        # whole patch: ∫ |g|² against ∫ λ |g|
-        g1 = f[TF_KT] * f[TF_R1] + (f[TF_KT] * e.dt + f[TF_BT]) * u1
-        g2 = f[TF_KT] * f[TF_R2] + (f[TF_KT] * e.dt + f[TF_BT]) * u2
-        th = f[TF_KT] * f[TF_TH] + (f[TF_KT] * e.dt + f[TF_BT]) * wn
-        work = weight * (g1 * g1 + g2 * g2 + th * th * j_n)
-        if work > _capacity(e.w.solver.touches, c, g1, g2, th):
+    elif c.ints[TI_MODE] == BREAKS:
+        if breaks(e.w.solver.touches, c, twist, e.dt):
             mode = SLIP
         r1, r2, theta = _rewind(k_t, b_t, j_n, u1, u2, wn, c)
     paid = f[TF_HELD] - e.dt * (out[3] * u1 + out[4] * u2 + out[5] * wn)
@@ -446,34 +440,6 @@ def _fastest(t: Touches, c: Touch, u1: float, u2: float, wn: float) -> float:
             most = max(most, e1 * e1 + e2 * e2)
         at = off(at, 3 * (corners + 1))
     return sqrt(most)
-
-
-@kernel
-def _capacity(t: Touches, c: Touch, g1: float, g2: float, th: float) -> float:
-    """Σ ω λ |g| over the patch: what friction can resist along g."""
-    f = c.floats
-    limit = f[TF_MU] * f[TF_LIMIT]
-    if c.ints[TI_KIND] == POINT_KIND:
-        return float(limit * sqrt(g1 * g1 + g2 * g2))
-    total = 0.0
-    at = off(t.fan, 3 * c.ints[TI_FAN])
-    for poly in range(c.ints[TI_POLYGONS]):
-        corners = t.corners[c.ints[TI_POLYGON] + poly]
-        last = off(at, 3 * corners)
-        for i in range(1, corners + 1):
-            here = off(at, 3 * i)
-            area = (last[0] - at[0]) * (here[1] - at[1]) - (last[1] - at[1]) * (here[0] - at[0])
-            for j in range(6):
-                w, l0, l1, l2 = _weight(j)
-                x = l0 * at[0] + l1 * last[0] + l2 * here[0]
-                y = l0 * at[1] + l1 * last[1] + l2 * here[1]
-                d = l0 * at[2] + l1 * last[2] + l2 * here[2]
-                if d > 0.0:
-                    e1, e2 = g1 - th * y, g2 + th * x
-                    total += w * 0.5 * area * d * sqrt(e1 * e1 + e2 * e2)
-            last = here
-        at = off(at, 3 * (corners + 1))
-    return float(limit * total / f[TF_AREA])
 
 
 @kernel

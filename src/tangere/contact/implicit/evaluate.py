@@ -4,12 +4,14 @@ With d the depth at the guess, u the local motion and du its change since the gu
 weight ω = dS/S_A carries
 
     normal   p = ω max(0, k (d − dt du_n) − b u_n)          judged at the end of the step
-    stick    g = k_t (r + θ n × q) + (k_t dt + b_t) u_T          slide: g = (λ/v_ε) u_T
-    both     f = −ω g  if |g| ≤ λ,  else −ω λ g/|g|              λ = μ × lagged pressure
+    hold     f = −ω g,  g = k_t (r + θ n × q) + (k_t dt + b_t) u_T
+    break    f = −ω g  if |g| ≤ λ,  else −ω λ g/|g|              λ = μ × lagged pressure
+    slide    the same with g = (λ/v_ε) u_T
 
-These are gradients of a convex function of the twists, because λ is lagged. Patches where every
-point presses and sticks have closed forms; for the others six points per triangle of a fan about
-the middle of each polygon are summed (exact for the squares of affine functions).
+These are gradients of convex functions of the twists, because λ is lagged. A patch holds as a whole
+until ∫ |g|² > ∫ λ |g|; then every point is limited by itself. Where all points press or hold, there
+are closed forms; else six points per triangle of a fan about the middle of each polygon are summed
+(exact for the squares of affine functions).
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from typing import NamedTuple
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, off
 from tangere.contact.implicit.record import (
+    HOLDS,
     POINT_KIND,
+    SLIDES,
     SPRING_KIND,
     TF_AREA,
     TF_B,
@@ -43,12 +47,11 @@ from tangere.contact.implicit.record import (
     TF_S,
     TF_TH,
     TF_U,
-    TI_EASY,
     TI_FAN,
     TI_KIND,
+    TI_MODE,
     TI_POLYGON,
     TI_POLYGONS,
-    TI_SLIDES,
     Touch,
     local_twist,
 )
@@ -75,7 +78,7 @@ class Trial(NamedTuple):
     g1: float  # friction: (g1 − th y, g2 + th x)
     g2: float
     th: float
-    slides: bool
+    mode: int
     hope: bool  # points not yet pressing count as stiff
 
 
@@ -90,14 +93,8 @@ def evaluate(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool) -> None:
         return
     k, b = f[TF_K], f[TF_B]
     star = off(f, TF_U)
-    slides = c.ints[TI_SLIDES] == 1
     limit = f[TF_MU] * f[TF_LIMIT]
-    k_t = f[TF_KT]
-    c_t = k_t * dt + f[TF_BT]
-    g1, g2 = k_t * f[TF_R1] + c_t * u1, k_t * f[TF_R2] + c_t * u2
-    th = k_t * f[TF_TH] + c_t * wn
-    if slides:
-        c_t, g1, g2, th = limit / V_EPS, u1, u2, wn
+    c_t, g1, g2, th = rubbing(c, dt, u1, u2, wn)
     q = Trial(
         k,
         -k * dt * (un - star[0]) - b * un,
@@ -109,17 +106,38 @@ def evaluate(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool) -> None:
         g1,
         g2,
         th,
-        slides,
+        c.ints[TI_MODE],
         hope,
     )
     if kind == POINT_KIND:
         _single(f, q)
-    elif _easy(t, c, q):
-        c.ints[TI_EASY] = 1
-        _whole(f, q)
+        return
+    if _presses(t, c, q):
+        _press_whole(f, q)
     else:
-        c.ints[TI_EASY] = 0
-        _points(t, c, q)
+        _press_points(t, c, q)
+    if q.mode == HOLDS or limit == 0.0:
+        _hold(f, q)
+    else:
+        _rub_points(t, c, q)
+
+
+@kernel
+def rubbing(
+    c: Touch, dt: float, u1: float, u2: float, wn: float
+) -> tuple[float, float, float, float]:
+    """Growth of friction with the slip, and its field g: (g1 − th y, g2 + th x)."""
+    f = c.floats
+    if c.ints[TI_MODE] == SLIDES:
+        return f[TF_MU] * f[TF_LIMIT] / V_EPS, u1, u2, wn
+    k_t = f[TF_KT]
+    c_t = k_t * dt + f[TF_BT]
+    return (
+        c_t,
+        k_t * f[TF_R1] + c_t * u1,
+        k_t * f[TF_R2] + c_t * u2,
+        k_t * f[TF_TH] + c_t * wn,
+    )
 
 
 @kernel
@@ -135,32 +153,22 @@ def _spring(f: PtrF8, dt: float, un: float, u1: float, u2: float) -> None:
 
 
 @kernel
-def _easy(t: Touches, c: Touch, q: Trial) -> bool:
-    """Whether all of the patch presses and sticks.
-
-    Depth is concave and |g| convex over the patch: the corners decide.
-    """
-    if q.slides and q.limit > 0.0:
-        return False
+def _presses(t: Touches, c: Touch, q: Trial) -> bool:
+    """Whether all of the patch presses. Depth is concave over the patch: the corners decide."""
     at = off(t.fan, 3 * c.ints[TI_FAN])
     for poly in range(c.ints[TI_POLYGONS]):
         corners = t.corners[c.ints[TI_POLYGON] + poly]
         for i in range(1, corners + 1):
-            x, y, d = at[3 * i], at[3 * i + 1], at[3 * i + 2]
-            if q.k * d + q.p0 + q.px * x + q.py * y < 0.0:
+            if q.k * at[3 * i + 2] + q.p0 + q.px * at[3 * i] + q.py * at[3 * i + 1] < 0.0:
                 return False
-            if q.limit > 0.0:
-                e1, e2 = q.g1 - q.th * y, q.g2 + q.th * x
-                if d < 0.0 or e1 * e1 + e2 * e2 > q.limit * q.limit * d * d:
-                    return False
         at = off(at, 3 * (corners + 1))
     return True
 
 
 @kernel
-def _whole(f: PtrF8, q: Trial) -> None:
-    """Closed form over the patch; without a friction limit there is no friction."""
-    out, cn, ct = off(f, TF_F), off(f, TF_CN), off(f, TF_CT)
+def _press_whole(f: PtrF8, q: Trial) -> None:
+    """Normal force of a patch that presses everywhere."""
+    out, cn = off(f, TF_F), off(f, TF_CN)
     per = 1.0 / f[TF_AREA]
     s, jxx, jxy, jyy = per * f[TF_S], per * f[TF_JXX], per * f[TF_JXY], per * f[TF_JYY]
     out[0] = q.k * per * f[TF_H] + q.p0 * s
@@ -168,11 +176,18 @@ def _whole(f: PtrF8, q: Trial) -> None:
     out[2] = -(q.k * per * f[TF_HX] + q.px * jxx + q.py * jxy)
     cn[0], cn[1], cn[2] = q.stiff * s, 0.0, 0.0
     cn[3], cn[4], cn[5] = q.stiff * jyy, -q.stiff * jxy, q.stiff * jxx
+
+
+@kernel
+def _hold(f: PtrF8, q: Trial) -> None:
+    """Friction of a patch that sticks as a whole; without a limit there is no friction."""
+    out, ct = off(f, TF_F), off(f, TF_CT)
     for i in range(6):
         ct[i] = 0.0
     out[3], out[4], out[5] = 0.0, 0.0, 0.0
     if q.limit > 0.0:
-        j_n = jxx + jyy
+        per = 1.0 / f[TF_AREA]
+        s, j_n = per * f[TF_S], per * (f[TF_JXX] + f[TF_JYY])
         out[3], out[4], out[5] = -s * q.g1, -s * q.g2, -j_n * q.th
         ct[0], ct[3], ct[5] = q.c_t * s, q.c_t * s, q.c_t * j_n
 
@@ -189,11 +204,11 @@ def _single(f: PtrF8, q: Trial) -> None:
     out[0] = max(p, 0.0)
     if q.limit > 0.0:
         g1, g2 = q.g1, q.g2
-        if q.slides:
+        if q.mode == SLIDES:
             g1, g2 = q.c_t * g1, q.c_t * g2
         size = sqrt(g1 * g1 + g2 * g2)
         s, along = 1.0, 0.0
-        if size > q.limit:
+        if q.mode != HOLDS and size > q.limit:
             s, along = q.limit / size, ALONG / (size * size)
         out[3], out[4] = -s * g1, -s * g2
         ct[0] = q.c_t * s * (1.0 - along * g1 * g1)
@@ -202,13 +217,11 @@ def _single(f: PtrF8, q: Trial) -> None:
 
 
 @kernel
-def _points(t: Touches, c: Touch, q: Trial) -> None:
-    """Sum over six points per triangle."""
+def _press_points(t: Touches, c: Touch, q: Trial) -> None:
+    """Normal force, point by point."""
     f = c.floats
     fn, f1, f2 = 0.0, 0.0, 0.0
     n0, nx, ny, nxx, nxy, nyy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    q1, q2, qn = 0.0, 0.0, 0.0
-    a11, a12, a1n, a22, a2n, ann = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     at = off(t.fan, 3 * c.ints[TI_FAN])
     for poly in range(c.ints[TI_POLYGONS]):
         corners = t.corners[c.ints[TI_POLYGON] + poly]
@@ -236,34 +249,99 @@ def _points(t: Touches, c: Touch, q: Trial) -> None:
                     nxx += w * x * x
                     nxy += w * x * y
                     nyy += w * y * y
-                if q.limit > 0.0 and d > 0.0:
-                    e1, e2 = q.g1 - q.th * y, q.g2 + q.th * x
-                    c_p = q.c_t
-                    if q.slides:
-                        c_p = q.c_t * d  # λ/v_ε of this point
-                        e1, e2 = c_p * e1, c_p * e2
-                    most = q.limit * d
-                    size = e1 * e1 + e2 * e2
-                    s, along = w, 0.0
-                    if size > most * most:
-                        along = ALONG / size
-                        s *= most / sqrt(size)
-                    q1 -= s * e1
-                    q2 -= s * e2
-                    qn -= s * (x * e2 - y * e1)
-                    s *= c_p
-                    b11, b22 = s * (1.0 - along * e1 * e1), s * (1.0 - along * e2 * e2)
-                    b12 = -s * along * e1 * e2
-                    a11 += b11
-                    a12 += b12
-                    a22 += b22
-                    a1n += x * b12 - y * b11
-                    a2n += x * b22 - y * b12
-                    ann += y * y * b11 - 2.0 * x * y * b12 + x * x * b22
             last = here
         at = off(at, 3 * (corners + 1))
-    out, cn, ct = off(f, TF_F), off(f, TF_CN), off(f, TF_CT)
-    out[0], out[1], out[2], out[3], out[4], out[5] = fn, f1, f2, q1, q2, qn
+    out, cn = off(f, TF_F), off(f, TF_CN)
+    out[0], out[1], out[2] = fn, f1, f2
     cn[0], cn[1], cn[2] = q.stiff * n0, q.stiff * ny, -q.stiff * nx
     cn[3], cn[4], cn[5] = q.stiff * nyy, -q.stiff * nxy, q.stiff * nxx
+
+
+@kernel
+def _rub_points(t: Touches, c: Touch, q: Trial) -> None:
+    """Friction, point by point."""
+    f = c.floats
+    q1, q2, qn = 0.0, 0.0, 0.0
+    a11, a12, a1n, a22, a2n, ann = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    at = off(t.fan, 3 * c.ints[TI_FAN])
+    for poly in range(c.ints[TI_POLYGONS]):
+        corners = t.corners[c.ints[TI_POLYGON] + poly]
+        ox, oy, od = at[0], at[1], at[2]
+        last = off(at, 3 * corners)
+        for i in range(1, corners + 1):
+            here = off(at, 3 * i)
+            area = 0.5 * ((last[0] - ox) * (here[1] - oy) - (last[1] - oy) * (here[0] - ox))
+            area /= f[TF_AREA]
+            for j in range(6):
+                w, l0, l1, l2 = point_weight(j)
+                d = l0 * od + l1 * last[2] + l2 * here[2]
+                if not d > 0.0:
+                    continue
+                x = l0 * ox + l1 * last[0] + l2 * here[0]
+                y = l0 * oy + l1 * last[1] + l2 * here[1]
+                e1, e2 = q.g1 - q.th * y, q.g2 + q.th * x
+                c_p = q.c_t
+                if q.mode == SLIDES:
+                    c_p = q.c_t * d  # λ/v_ε of this point
+                    e1, e2 = c_p * e1, c_p * e2
+                most = q.limit * d
+                size = e1 * e1 + e2 * e2
+                s, along = w * area, 0.0
+                if size > most * most:
+                    along = ALONG / size
+                    s *= most / sqrt(size)
+                q1 -= s * e1
+                q2 -= s * e2
+                qn -= s * (x * e2 - y * e1)
+                s *= c_p
+                b11, b22 = s * (1.0 - along * e1 * e1), s * (1.0 - along * e2 * e2)
+                b12 = -s * along * e1 * e2
+                a11 += b11
+                a12 += b12
+                a22 += b22
+                a1n += x * b12 - y * b11
+                a2n += x * b22 - y * b12
+                ann += y * y * b11 - 2.0 * x * y * b12 + x * x * b22
+            last = here
+        at = off(at, 3 * (corners + 1))
+    out, ct = off(f, TF_F), off(f, TF_CT)
+    out[3], out[4], out[5] = q1, q2, qn
     ct[0], ct[1], ct[2], ct[3], ct[4], ct[5] = a11, a12, a1n, a22, a2n, ann
+
+
+@kernel
+def breaks(t: Touches, c: Touch, twist: PtrF8, dt: float) -> bool:
+    """Whether a patch that was taken to hold exceeds its limit: ∫ |g|² > ∫ λ |g|."""
+    f = c.floats
+    limit = f[TF_MU] * f[TF_LIMIT]
+    if c.ints[TI_KIND] == SPRING_KIND or c.ints[TI_MODE] == SLIDES or not limit > 0.0:
+        return False
+    _, _, _, u1, u2, wn = local_twist(c, twist)
+    _, g1, g2, th = rubbing(c, dt, u1, u2, wn)
+    if c.ints[TI_KIND] == POINT_KIND:
+        return bool(g1 * g1 + g2 * g2 > limit * limit)
+    per = 1.0 / f[TF_AREA]
+    work = per * (f[TF_S] * (g1 * g1 + g2 * g2) + (f[TF_JXX] + f[TF_JYY]) * th * th)
+    # ∫ λ |g| ≥ |∫ λ g|: a resting contact needs no more than this
+    e1, e2 = per * (f[TF_H] * g1 - f[TF_HY] * th), per * (f[TF_H] * g2 + f[TF_HX] * th)
+    if work * work <= limit * limit * (e1 * e1 + e2 * e2):
+        return False
+    total = 0.0
+    at = off(t.fan, 3 * c.ints[TI_FAN])
+    for poly in range(c.ints[TI_POLYGONS]):
+        corners = t.corners[c.ints[TI_POLYGON] + poly]
+        last = off(at, 3 * corners)
+        for i in range(1, corners + 1):
+            here = off(at, 3 * i)
+            area = (last[0] - at[0]) * (here[1] - at[1]) - (last[1] - at[1]) * (here[0] - at[0])
+            for j in range(6):
+                w, l0, l1, l2 = point_weight(j)
+                x = l0 * at[0] + l1 * last[0] + l2 * here[0]
+                y = l0 * at[1] + l1 * last[1] + l2 * here[1]
+                d = l0 * at[2] + l1 * last[2] + l2 * here[2]
+                if d > 0.0:
+                    e1, e2 = g1 - th * y, g2 + th * x
+                    total += w * 0.5 * area * d * sqrt(e1 * e1 + e2 * e2)
+            last = here
+        at = off(at, 3 * (corners + 1))
+    return bool(work > limit * total * per)

@@ -25,8 +25,10 @@ from tangere.collision.clip import ON_PLANE, View, clip_floor, clip_volume
 from tangere.collision.narrow import GAP, contact_normal, highest, thinner, world_view
 from tangere.contact.friction import FORGET, pair_law, spring_ends
 from tangere.contact.implicit.record import (
+    HOLDS,
     PATCH_KIND,
     POINT_KIND,
+    SLIDES,
     TF_AREA,
     TF_ARM_A,
     TF_ARM_B,
@@ -60,12 +62,11 @@ from tangere.contact.implicit.record import (
     TF_YIELDED,
     TI_A,
     TI_B,
-    TI_EASY,
     TI_FAN,
     TI_KIND,
+    TI_MODE,
     TI_POLYGON,
     TI_POLYGONS,
-    TI_SLIDES,
     TI_SLOT,
     Touch,
     local_twist,
@@ -301,7 +302,7 @@ def _new_touch(
         return False, touch(t, 0)
     c = touch(t, k)
     c.ints[TI_A], c.ints[TI_B], c.ints[TI_SLOT] = ints[PI_BODY_A], ints[PI_BODY_B], slot
-    c.ints[TI_KIND], c.ints[TI_EASY] = POINT_KIND, 0
+    c.ints[TI_KIND] = POINT_KIND
     c.ints[TI_POLYGON], c.ints[TI_POLYGONS], c.ints[TI_FAN] = t.used[1], 0, t.used[2]
     t1, t2 = basis(n)
     f = c.floats
@@ -564,11 +565,11 @@ def _law(e: Scope, c: Touch, row: PtrF8) -> None:
     f = c.floats
     i, j = c.ints[TI_A], c.ints[TI_B]
     ints = off(e.w.pairs.ints, NI * c.ints[TI_SLOT])
-    law = pair_law(e.m, i, j, e.dt)
+    law = pair_law(e.m, i, j, e.dt, True)
     f[TF_K], f[TF_B], f[TF_KT], f[TF_BT] = law.k, law.b, law.k_t, law.b_t
     known = ints[PI_MISSED] < FORGET
     slides = known and ints[PI_MODE] == SLIP
-    c.ints[TI_SLIDES] = 1 if slides else 0
+    c.ints[TI_MODE] = SLIDES if slides else HOLDS
     f[TF_MU] = law.mu if slides else law.mu0
     # friction spring at the start of the step, about the centre
     r1, r2, theta = 0.0, 0.0, 0.0

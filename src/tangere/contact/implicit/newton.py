@@ -15,8 +15,10 @@ from math import sqrt
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, local_f8, off
-from tangere.contact.implicit.evaluate import evaluate
+from tangere.contact.implicit.evaluate import breaks, evaluate
 from tangere.contact.implicit.record import (
+    BREAKS,
+    HOLDS,
     TF_ARM_A,
     TF_ARM_B,
     TF_CN,
@@ -24,6 +26,7 @@ from tangere.contact.implicit.record import (
     TI_A,
     TI_B,
     TI_EDGE,
+    TI_MODE,
     Touch,
     add_local,
     touch,
@@ -37,13 +40,37 @@ MOST_ROUNDS = 40
 # A step is shortened while the slope along it exceeds this share of the first, upwards.
 OVERSHOOT = 0.5
 MOST_CUTS = 8
+# Times that patches may break in one solve.
+MOST_BREAKS = 8
 # Relative accuracy of conjugate gradients.
 CLOSE = 1e-6
 
 
 @kernel
-def newton(m: Model, v: Solver, island: int, dt: float, hope: bool) -> tuple[int, float]:
-    """Solve one island; returns the rounds (solves) made and the residual [m/s]."""
+def solve_island(m: Model, v: Solver, island: int, dt: float, hope: bool) -> tuple[int, float]:
+    """Solve one island; returns the rounds (solves) made and the residual [m/s].
+
+    Patches that were taken to hold and do not are limited point by point, and it is solved again.
+    """
+    t = v.touches
+    rounds, residual = _newton(m, v, island, dt, hope)
+    for _ in range(MOST_BREAKS):
+        broken = False
+        for at in range(t.start[island], t.start[island + 1]):
+            c = touch(t, t.list[at])
+            if c.ints[TI_MODE] == HOLDS and breaks(t, c, v.ahead.twist, dt):
+                c.ints[TI_MODE] = BREAKS
+                broken = True
+        if not broken:
+            break
+        more, residual = _newton(m, v, island, dt, False)
+        rounds += more
+    return rounds, residual
+
+
+@kernel
+def _newton(m: Model, v: Solver, island: int, dt: float, hope: bool) -> tuple[int, float]:
+    """Minimise the step problem; returns the rounds made and the residual [m/s]."""
     g, h = v.graph, v.ahead
     first, end = g.start[island], g.start[island + 1]
     residual = _gradient(m, v, island, dt, hope)

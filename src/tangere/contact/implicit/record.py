@@ -21,12 +21,13 @@ TI_A, TI_B = 0, 1  # bodies
 TI_SLOT = 2  # row of the pair, or the spring
 TI_EDGE = 3  # edge of the graph
 TI_KIND = 4  # PATCH, POINT or SPRING
-TI_SLIDES = 5  # 1: kinetic friction, 0: static
+TI_MODE = 5  # friction: HOLDS, BREAKS or SLIDES
 TI_POLYGON, TI_POLYGONS = 6, 7  # first polygon and their number
 TI_FAN = 8  # first fan point
-TI_EASY = 9  # 1: every point presses and sticks, so the law is linear
 
 PATCH_KIND, POINT_KIND, SPRING_KIND = 0, 1, 2
+# the patch sticks as a whole; each point sticks up to its limit; each point slides
+HOLDS, BREAKS, SLIDES = 0, 1, 2
 
 # Columns of Touches.floats
 TF_N, TF_T1, TF_T2 = 0, 3, 6  # axes
