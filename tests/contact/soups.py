@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from tangere._jit import kernel
 from tangere.contact.volume.traction import (
     Pressure,
-    _by_clipped_points,
     _by_edges,
     _by_points,
     traction,
     vertex_traction,
+    work_bound,
 )
 from tangere.model import Soup, new_soup, soup_pointers
 
@@ -75,7 +75,7 @@ def centroid(polygon: Array) -> Array:
     return np.asarray(polygon[0] + total / (3.0 * cross.sum()))
 
 
-TRACTION, EDGES, POINTS, CLIPPED, VERTEX = range(5)
+TRACTION, EDGES, POINTS, CLIPPED, VERTEX, BOUND = range(6)
 
 
 @kernel
@@ -90,9 +90,11 @@ def _call(
     elif rule == EDGES:
         out[0], out[1], out[2] = _by_edges(s, 0, pr, r1, r2, th)
     elif rule == POINTS:
-        out[0], out[1], out[2] = _by_points(s, 0, pr, r1, r2, th)
+        out[0], out[1], out[2] = _by_points(s, 0, 1, pr, r1, r2, th, False, False)
     elif rule == CLIPPED:
-        out[0], out[1], out[2] = _by_clipped_points(s, 0, count, pr, r1, r2, th)
+        out[0], out[1], out[2] = _by_points(s, 0, count, pr, r1, r2, th, True, False)
+    elif rule == BOUND:
+        out[0] = work_bound(s, 0, count, pr, r1, r2, th)
     else:
         out[0], out[1], out[2] = vertex_traction(s, 0, count, pr, r1, r2, th)
 
@@ -106,7 +108,10 @@ def friction(
     rule: int = TRACTION,
     spoilt: float = np.nan,
 ) -> Array:
-    """G₁, G₂ and torque about the centroid by one rule (EDGES, POINTS: of the first side)."""
+    """G₁, G₂ and torque about the centroid by one rule (EDGES, POINTS: of the first side).
+
+    BOUND gives the bound of the work in the first place.
+    """
     out = np.full(3, np.nan)
     _call(soup_of(sides, spoilt), len(sides), pr, np.array(field), gyration, rule, out)
     return out

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from contact.soups import (
     BACK,
+    BOUND,
     CLIPPED,
     EDGES,
     FRONT,
@@ -427,6 +428,53 @@ def test_rounding_below_zero_keeps_the_closed_form() -> None:
     field = (0.01, 0.02, 1.0)
     truth = expected([Side(SQUARE, BACK, 0.5, 1.0, 0.0)], 1.0, field, np.zeros(2))
     assert_same(friction(sides, centred(sides, 1.0), field), truth, 0.5, 1.0, 1e-8)
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from([1, 2]),
+    st.floats(-0.9, 2.0),
+    st.floats(-1.0, 1.0),
+    st.tuples(*[st.floats(-1.0, 1.0)] * 3),
+)
+def test_bound_of_the_work(count: int, p0: float, slope: float, field: Field) -> None:
+    # R·G + Θ T = ∫ p |e| dS, pressed everywhere or clipped; p0 < 0: the damper pulls
+    share = 1.0 / count
+    sides = [Side(SQUARE, BACK, share, 0.0, 0.2)]
+    if count == 2:
+        sides = [Side(SQUARE, FRONT, share, 0.1, 0.0), *sides]
+    pr = centred(sides, 1.0, p0=share * p0, px=share * slope, total=1.0 + p0)
+    work = friction(sides, pr, field) @ np.array(field)
+    bound = friction(sides, pr, field, rule=BOUND)[0]
+    assert work <= bound * (1.0 + 1e-12) + 1e-150  # squares of less underflow
+    # no corner is faster than √½ |Θ| + |R|
+    assert bound <= 1.000001 * (1.0 + p0) * (math.hypot(*field[:2]) + 0.7072 * abs(field[2]))
+
+
+def test_bound_of_the_work_is_reached_by_a_pure_shift() -> None:
+    sides = [Side(SQUARE, BACK, 1.0, 0.0, 0.0)]
+    pr = centred(sides, 1.0, total=1.0)
+    assert friction(sides, pr, (0.3, 0.4, 0.0), rule=BOUND)[0] == pytest.approx(0.5, rel=1e-8)
+
+
+def test_no_bound_where_a_wall_pulls() -> None:
+    # a steep polygon is not clipped: its pull would be missing in the load of the others
+    tilt = 2.0 / STEEP
+    sides = [Side(SQUARE, BACK, 1.0, 0.0, 0.0), Side(SQUARE, BACK, 0.0, tilt, 0.0)]
+    pr = centred(sides, 1.0, total=1.0, two_sided=False)
+    assert friction(sides, pr, (1.0, 0.0, 0.0), rule=BOUND)[0] == math.inf
+
+
+def test_many_points_are_summed_in_batches() -> None:
+    # a polygon of 100 corners has 600 points; the exact disc sector would do as well
+    angles = np.linspace(0.0, 2.0 * math.pi, 100, endpoint=False)
+    ring = np.column_stack((np.cos(angles), np.sin(angles)))
+    sides = [Side(ring, BACK, 1.0, 0.1, 0.2)]
+    pr = centred(sides, 1.0, total=area_of(ring))
+    field = (1.0, 0.5, 0.01)
+    truth = expected(sides, 1.0, field, np.zeros(2))
+    for rule in (TRACTION, CLIPPED):
+        assert_same(friction(sides, pr, field, rule=rule), truth, pr.total, 1.0, 1e-9)
 
 
 def test_vertical_polygons_are_left_out() -> None:

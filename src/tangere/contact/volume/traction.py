@@ -39,6 +39,7 @@ ROUNDING = 1e-9
 # Six points of degree 4 (Dunavant): two orbits of three, weight and barycentric coordinate.
 W1, A1 = 0.22338158967801146, 0.44594849091596489
 W2, A2 = 0.10995174365532187, 0.09157621350977073
+ROOM = 96  # points summed at a time, a multiple of six
 
 
 class Pressure(NamedTuple):
@@ -69,7 +70,50 @@ def traction(
 
     Since ∫ p |e| dS = R·G + Θ T, the static limit needs nothing else.
     """
-    low_front, low_back = 0.0, 0.0
+    if _pulls(soup, first, last, pr):
+        return _by_points(soup, first, last, pr, r1, r2, th, True, False)
+    near = sqrt(r1 * r1 + r2 * r2) < FAR * abs(th) * gyration
+    g1, g2, torque = _by_points(soup, first, last, pr, r1, r2, th, False, near)
+    if near:
+        for f in range(first, last):
+            side = soup.slope[4 * f]
+            if side != 0.0 and soup.slope[4 * f + 3] > STEEP:
+                a1, a2, t = _by_edges(soup, f, pr, r1, r2, th)
+                g1 += side * a1
+                g2 += side * a2
+                torque += side * t
+    return g1, g2, torque
+
+
+@kernel
+def work_bound(
+    soup: Soup, first: int, last: int, pr: Pressure, r1: float, r2: float, th: float
+) -> float:
+    """An upper bound of ∫ p |e| dS: F_N max |e|, and |e| is greatest at a vertex (it is convex).
+
+    It holds for a pressure that is nowhere negative, also where it is made so by clipping; infinite
+    where steep polygons, which are not clipped, have a negative one.
+    """
+    greatest, wall = 0.0, 0.0
+    for f in range(first, last):
+        side, steep = soup.slope[4 * f], soup.slope[4 * f + 3] <= STEEP
+        if side == 0.0:
+            continue
+        for i in range(soup.start[f], soup.start[f + 1]):
+            p = off(soup.plane, 3 * i)
+            x, y = p[0] - pr.cx, p[1] - pr.cy
+            e1, e2 = r1 - th * y, r2 + th * x
+            greatest = max(greatest, e1 * e1 + e2 * e2)
+            if steep:
+                wall = min(wall, pr.alpha * p[2] + pr.p0 + pr.px * x + pr.py * y)
+    if wall < 0.0 and not _pulls(soup, first, last, pr):
+        return inf
+    return (1.0 + ROUNDING) * pr.total * sqrt(greatest)
+
+
+@kernel
+def _pulls(soup: Soup, first: int, last: int, pr: Pressure) -> bool:
+    """Whether the pressure may be negative somewhere: the least of both sides together is."""
     front = inf
     back = inf
     high = 0.0
@@ -90,22 +134,7 @@ def traction(
                 back = min(back, value)
     low_front = front if front < inf else 0.0
     low_back = back if back < inf else 0.0
-    if low_front + low_back < -ROUNDING * high:
-        return _by_clipped_points(soup, first, last, pr, r1, r2, th)
-    near = sqrt(r1 * r1 + r2 * r2) < FAR * abs(th) * gyration
-    g1, g2, torque = 0.0, 0.0, 0.0
-    for f in range(first, last):
-        side = soup.slope[4 * f]
-        if side == 0.0:
-            continue
-        if near and soup.slope[4 * f + 3] > STEEP:
-            a1, a2, t = _by_edges(soup, f, pr, r1, r2, th)
-        else:
-            a1, a2, t = _by_points(soup, f, pr, r1, r2, th)
-        g1 += side * a1
-        g2 += side * a2
-        torque += side * t
-    return g1, g2, torque
+    return low_front + low_back < -ROUNDING * high
 
 
 @kernel
@@ -164,21 +193,6 @@ def _by_edges(
 
 
 @kernel
-def _weight(k: int) -> tuple[float, float, float, float]:
-    """Weight and barycentric coordinates of point k of the six-point rule."""
-    w, a = W1, A1
-    if k >= 3:
-        w, a = W2, A2
-        k -= 3
-    b = 1.0 - 2.0 * a
-    if k == 0:
-        return w, b, a, a
-    if k == 1:
-        return w, a, b, a
-    return w, a, a, b
-
-
-@kernel
 def _middle(soup: Soup, f: int) -> tuple[float, float, float]:
     """Mean vertex of polygon f: apex of its fan of triangles."""
     start, end = soup.start[f], soup.start[f + 1]
@@ -193,42 +207,32 @@ def _middle(soup: Soup, f: int) -> tuple[float, float, float]:
 
 @kernel
 def _by_points(
-    soup: Soup, f: int, pr: Pressure, r1: float, r2: float, th: float
+    soup: Soup,
+    first: int,
+    last: int,
+    pr: Pressure,
+    r1: float,
+    r2: float,
+    th: float,
+    clipped: bool,
+    near: bool,
 ) -> tuple[float, float, float]:
-    """Six points per triangle of a fan about the middle of polygon f."""
-    ox, oy, oh = _middle(soup, f)
-    start, end = soup.start[f], soup.start[f + 1]
-    g1, g2, torque = 0.0, 0.0, 0.0
-    a = off(soup.plane, 3 * (end - 1))
-    for i in range(start, end):
-        b = off(soup.plane, 3 * i)
-        area = 0.5 * ((a[0] - ox) * (b[1] - oy) - (a[1] - oy) * (b[0] - ox))
-        for k in range(6):
-            w, l0, l1, l2 = _weight(k)
-            x = l0 * ox + l1 * a[0] + l2 * b[0] - pr.cx
-            y = l0 * oy + l1 * a[1] + l2 * b[1] - pr.cy
-            h = l0 * oh + l1 * a[2] + l2 * b[2]
-            e1, e2 = r1 - th * y, r2 + th * x
-            size = sqrt(e1 * e1 + e2 * e2)
-            if size > 0.0:
-                load = w * area * (pr.alpha * h + pr.p0 + pr.px * x + pr.py * y) / size
-                g1 += load * e1
-                g2 += load * e2
-                torque += load * (x * e2 - y * e1)
-        a = b
-    return g1, g2, torque
+    """Six points per triangle of a fan about the middle of each polygon.
 
-
-@kernel
-def _by_clipped_points(
-    soup: Soup, first: int, last: int, pr: Pressure, r1: float, r2: float, th: float
-) -> tuple[float, float, float]:
-    """Points of one side with the pressure of the whole chord, clipped at 0 and rescaled to F_N."""
-    side = 1.0 if pr.two_sided else -1.0
-    sides = 2.0 if pr.two_sided else 1.0
+    clipped: points of one side with the pressure of the whole chord, clipped at 0 and rescaled to
+    F_N. Otherwise all polygons, but only the steep ones when `near`.
+    """
+    points = local_f8(384)  # 4 ROOM: x, y from the centroid, h, weight: rows that loops run along
+    back = local_f8(1536)  # planes of the other side
+    other = _other_side(soup, first, last, pr, back) if clipped and pr.two_sided else 0
+    one_side = 1.0 if pr.two_sided else -1.0
+    n = 0
     g1, g2, torque, total = 0.0, 0.0, 0.0, 0.0
     for f in range(first, last):
-        if soup.slope[4 * f] != side:
+        side = soup.slope[4 * f]
+        if side == 0.0 or (clipped and side != one_side):
+            continue
+        if near and soup.slope[4 * f + 3] > STEEP:
             continue
         ox, oy, oh = _middle(soup, f)
         start, end = soup.start[f], soup.start[f + 1]
@@ -236,25 +240,29 @@ def _by_clipped_points(
         for i in range(start, end):
             b = off(soup.plane, 3 * i)
             area = 0.5 * side * ((a[0] - ox) * (b[1] - oy) - (a[1] - oy) * (b[0] - ox))
-            for k in range(6):
-                w, l0, l1, l2 = _weight(k)
-                px = l0 * ox + l1 * a[0] + l2 * b[0]
-                py = l0 * oy + l1 * a[1] + l2 * b[1]
-                h = l0 * oh + l1 * a[2] + l2 * b[2]
-                if pr.two_sided:
-                    h += _other_side(soup, first, last, px, py)
-                x, y = px - pr.cx, py - pr.cy
-                p = pr.alpha * h + sides * (pr.p0 + pr.px * x + pr.py * y)
-                if p > 0.0:
-                    load = w * area * p
-                    total += load
-                    e1, e2 = r1 - th * y, r2 + th * x
-                    size = sqrt(e1 * e1 + e2 * e2)
-                    if size > 0.0:
-                        g1 += load * e1 / size
-                        g2 += load * e2 / size
-                        torque += load * (x * e2 - y * e1) / size
+            sx, sy = ox + a[0] + b[0], oy + a[1] + b[1]
+            sh = oh + a[2] + b[2]
+            for k in range(2):
+                w, s = (W1, A1) if k == 0 else (W2, A2)
+                v = 1.0 - 3.0 * s
+                for j in range(3):
+                    x, y, h = (ox, oy, oh) if j == 0 else (a[0], a[1], a[2])
+                    if j == 2:
+                        x, y, h = b[0], b[1], b[2]
+                    points[n] = s * sx + v * x - pr.cx
+                    points[ROOM + n] = s * sy + v * y - pr.cy
+                    points[2 * ROOM + n] = s * sh + v * h
+                    points[3 * ROOM + n] = w * area
+                    n += 1
+            if n == ROOM:
+                f1, f2, t, load = _sum_points(points, n, back, other, pr, r1, r2, th, clipped)
+                g1, g2, torque, total = g1 + f1, g2 + f2, torque + t, total + load
+                n = 0
             a = b
+    f1, f2, t, load = _sum_points(points, n, back, other, pr, r1, r2, th, clipped)
+    g1, g2, torque, total = g1 + f1, g2 + f2, torque + t, total + load
+    if not clipped:
+        return g1, g2, torque
     if not total > 0.0:
         return 0.0, 0.0, 0.0
     scale = pr.total / total
@@ -262,15 +270,67 @@ def _by_clipped_points(
 
 
 @kernel
-def _other_side(soup: Soup, first: int, last: int, x: float, y: float) -> float:
-    """Half-depth of the back side at (x, y): the least over its planes (convexity)."""
-    least = inf
+def _sum_points(
+    points: PtrF8,
+    n: int,
+    back: PtrF8,
+    other: int,
+    pr: Pressure,
+    r1: float,
+    r2: float,
+    th: float,
+    clipped: bool,
+) -> tuple[float, float, float, float]:
+    """∑ w p e/|e| over n points (along x, y), its torque, and ∑ w p.
+
+    Loops without branches over one row after another: the compiler takes several points at once.
+    """
+    chord = local_f8(ROOM)
+    force = local_f8(192)
+    x, y = off(points, 0), off(points, ROOM)
+    h, w = off(points, 2 * ROOM), off(points, 3 * ROOM)
+    sides = 2.0 if clipped and pr.two_sided else 1.0
+    for k in range(n):
+        chord[k] = back[0] + back[1] * x[k] + back[2] * y[k] if other > 0 else 0.0
+    for j in range(1, other):
+        c, cx, cy = back[3 * j], back[3 * j + 1], back[3 * j + 2]
+        for k in range(n):
+            d = c + cx * x[k] + cy * y[k]
+            chord[k] = d if d < chord[k] else chord[k]
+    for k in range(n):
+        p = pr.alpha * (h[k] + chord[k]) + sides * (pr.p0 + pr.px * x[k] + pr.py * y[k])
+        load = w[k] * (0.0 if clipped and p < 0.0 else p)
+        e1, e2 = r1 - th * y[k], r2 + th * x[k]
+        size = sqrt(e1 * e1 + e2 * e2)
+        ratio = load / (size if size > 0.0 else inf)
+        chord[k] = load
+        force[k] = ratio * e1
+        force[ROOM + k] = ratio * e2
+    g1, g2, torque, total = 0.0, 0.0, 0.0, 0.0
+    for k in range(n):
+        total += chord[k]
+        g1 += force[k]
+        g2 += force[ROOM + k]
+        torque += x[k] * force[ROOM + k] - y[k] * force[k]
+    return g1, g2, torque, total
+
+
+@kernel
+def _other_side(soup: Soup, first: int, last: int, pr: Pressure, back: PtrF8) -> int:
+    """Half-depth of the back side as c + cx x + cy y, the least over its planes (convexity).
+
+    Returns the number of planes.
+    """
+    count = 0
     for f in range(first, last):
         slope = off(soup.slope, 4 * f)
         if slope[0] < 0.0 and slope[3] > 1e-9:
             p = off(soup.plane, 3 * soup.start[f])
-            least = min(least, p[2] + slope[1] * (x - p[0]) + slope[2] * (y - p[1]))
-    return least if least < inf else 0.0
+            row = off(back, 3 * count)
+            row[0] = p[2] + slope[1] * (pr.cx - p[0]) + slope[2] * (pr.cy - p[1])
+            row[1], row[2] = slope[1], slope[2]
+            count += 1
+    return count
 
 
 @kernel
