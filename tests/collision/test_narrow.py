@@ -17,7 +17,7 @@ from strategies import quaternions
 from tangere._jit import kernel
 from tangere._ptr import ptr
 from tangere.collision.distance import view
-from tangere.collision.narrow import COS_45, GAP, contact_normal, highest, thinner, world_view
+from tangere.collision.narrow import GAP, boxes_gap, contact_normal, highest, thinner, world_view
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.geometry.shapes import Box, Cone, Convex
 from tangere.model import (
@@ -221,13 +221,12 @@ def test_overlap_is_that_of_the_supports(seed: int, q: Array, spread: float) -> 
     assert found.touching == (along > 0.0) or abs(along) < 1e-12
     if found.touching:
         assert found.depth == pytest.approx(along, abs=1e-11)
-        # a sharp turn only where there is less to overlap
-        assert found.normal @ before > COS_45 - 1e-12 or along < overlap(a, b, before)
+        # however far the normal turns, the overlap does not grow
+        assert along <= overlap(a, b, before) + 1e-12
         # the plane passes midway: as deep in a as in b
         up = (a.vertices @ found.normal).max() - found.point @ found.normal
         down = found.point @ found.normal - (b.vertices @ found.normal).min()
-        if found.normal @ before > COS_45:
-            assert up == pytest.approx(down, abs=1e-9)
+        assert up == pytest.approx(down, abs=1e-9)
 
 
 def test_coherence_keeps_the_way_in() -> None:
@@ -245,7 +244,7 @@ def test_sharp_turn_over_a_ridge() -> None:
     corners = [(0, 0), (1, 0), (0.5, 0.8)]
     wedge = at(Convex([(x, y, z) for x, z in corners for y in (-1, 1)]))
     flank = unit((0.8, 0.0, 0.5))
-    assert flank @ UP < COS_45
+    assert flank @ UP < math.cos(math.radians(45))
     found = find(wedge, at(Box((0.2, 0.2, 0.2)), (0.9, 0.0, 0.3)), PHASE_TOUCH, UP)
     assert found.touching
     assert found.normal == pytest.approx(flank, abs=EXACT)
@@ -354,3 +353,32 @@ def test_world_vertices_are_made_once_per_step() -> None:
     assert np.array_equal(verts, before)
     _world(c.model, c.hulls, c.state, c.work, 1, 6)
     assert verts == pytest.approx(before + 1.0, abs=1e-14)
+
+
+@kernel
+def _gap(m: Model, h: Hulls, s: State, n: Array, out: Array) -> None:
+    """boxes_gap of parts 0 and 1."""
+    along = (n[0], n[1], n[2])
+    out[0] = boxes_gap(model_pointers(m), hull_pointers(h), state_pointers(s), 0, 1, along)
+
+
+@pytest.mark.parametrize("kind", ["boxes", "cones"])
+def test_gap_of_the_boxes_is_that_of_the_parts_or_less(kind: str) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        scene = Scene()
+        for _ in range(2):
+            shape = Box(rng.uniform(0.1, 1.0, 3)) if kind == "boxes" else Cone(0.3, 0.5)
+            scene.add_body(shape, position=rng.normal(size=3), orientation=rng.normal(size=4))
+        c = compile_scene(scene)
+        n, out = unit(rng.normal(size=3)), np.zeros(1)
+        _gap(c.model, c.hulls, c.state, n, out)
+        sets = []
+        for i in range(2):
+            hull = c.model.part_hull[i]
+            verts = c.hulls.verts[c.hulls.vert_start[hull] : c.hulls.vert_start[hull + 1]]
+            sets.append(verts @ c.state.rotation[i].reshape(3, 3).T + c.state.position[i])
+        truth = (sets[1] @ n).min() - (sets[0] @ n).max()
+        assert out[0] <= truth + 1e-12
+        if kind == "boxes":
+            assert out[0] == pytest.approx(truth, abs=1e-12)

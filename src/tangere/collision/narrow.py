@@ -6,8 +6,9 @@ between the closest points of the separated pair is the new normal. The plane pa
 the two closest points, b moved back.
 
 Differs from [HASEGAWA2004]: the shift is the exact overlap h_a(n) + h_b(−n) (support functions), so
-one shift always separates and nothing is doubled; a normal that turns by more than 45° in one step
-is taken only when the overlap along it is smaller.
+one shift always separates and nothing is doubled. The new normal may turn by any angle: moved by
+overlap + gap along n the parts are at least the gap apart, so moving back along the new normal
+leaves an overlap of (overlap + gap) cos φ − distance ≤ overlap; it never grows.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from tangere.model import PHASE_APART, PHASE_NEW, PHASE_TOUCH, Hulls, Model, Sta
 # Gap between the parts when the new normal is sought, as a share of the smaller part's size: far
 # above rounding, small enough that the separated pair sees the same features.
 GAP = 0.02
-COS_45 = 0.70710678118654757
 
 
 @kernel
@@ -62,6 +62,25 @@ def highest(v: View, n: Vec3) -> float:
         x = off(v.verts, 3 * i)
         high = max(high, n[0] * x[0] + n[1] * x[1] + n[2] * x[2])
     return high
+
+
+@kernel
+def boxes_gap(m: Model, h: Hulls, s: State, p: int, q: int, n: Vec3) -> float:
+    """Distance along n from the turned bounding box of part p to that of part q [m].
+
+    Never more than that of the parts, and the same for boxes; no vertex has to be known. Support
+    of a box with centre c and half extents e:  n·x + Σ (Rᵀn)ₖ cₖ + |(Rᵀn)ₖ| eₖ.
+    """
+    gap = 0.0
+    for side in range(2):
+        part, sign = (p, -1.0) if side == 0 else (q, 1.0)
+        i = m.part_body[part]
+        box = off(h.box, 6 * m.part_hull[part])
+        r, x = off(s.rotation, 9 * i), off(s.position, 3 * i)
+        for k in range(3):
+            along = r[k] * n[0] + r[3 + k] * n[1] + r[6 + k] * n[2]
+            gap += sign * (n[k] * x[k] + along * box[k]) - abs(along) * box[3 + k]
+    return gap
 
 
 @kernel
@@ -109,8 +128,6 @@ def contact_normal(
     fresh = scale(1.0 / length, between)
     # closest points: no other pair is nearer along `fresh`, so moving back leaves this overlap
     fresh_overlap = dot(shift, fresh) - length
-    if dot(fresh, n) < COS_45 and fresh_overlap >= overlap:
-        return True, point, overlap
     normal[0], normal[1], normal[2] = fresh
     return fresh_overlap > 0.0, point, fresh_overlap
 

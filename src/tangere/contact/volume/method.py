@@ -10,7 +10,7 @@ from tangere._ptr import PtrF8, PtrI4, off
 from tangere.collision.broad import BITS, MASK, below_floor, boxes_apart
 from tangere.collision.clip import ON_PLANE, View, clip_floor, clip_volume
 from tangere.collision.dual import FAILED, dual_volume
-from tangere.collision.narrow import GAP, contact_normal, thinner, world_view
+from tangere.collision.narrow import GAP, boxes_gap, contact_normal, thinner, world_view
 from tangere.contact.friction import FORGET, apply_wrench, pair_law, single_point
 from tangere.contact.volume.law import (
     DUAL,
@@ -121,7 +121,7 @@ def respond(
             if near or w.pairs.live[end] != 0:
                 row = _row(w, at, end)
                 if not near:
-                    _quiet(row, min(row.ints[PI_PHASE], PHASE_APART))
+                    _part(row, min(row.ints[PI_PHASE], PHASE_APART))
                 elif other >= z.bodies:
                     polygons = _touch_floor(scope, polygons, row)
                 else:
@@ -176,13 +176,29 @@ def _quiet(row: Row, phase: int) -> None:
 
 
 @kernel
+def _part(row: Row, phase: int) -> None:
+    """As `_quiet`, for a pair that may have been apart for long: then nothing is left to write.
+
+    Large heaps have more of these than of contacts, and wait for memory.
+    """
+    ints = row.ints
+    if ints[PI_MISSED] < FORGET or ints[PI_PHASE] != PHASE_APART or phase != PHASE_APART:
+        _quiet(row, phase)
+
+
+@kernel
 def _touch(e: Scope, first: int, row: Row) -> int:
     """Geometry of a pair of convex parts: normal, polygons, integrals; the polygon count."""
     ints, floats = row.ints, row.floats
     p, q = ints[PI_PART_A], ints[PI_PART_B]
+    size = min(e.h.size[e.m.part_hull[p]], e.h.size[e.m.part_hull[q]])
+    if ints[PI_PHASE] == PHASE_APART:  # most are still apart by far along their last normal
+        n = (floats[PF_NORMAL], floats[PF_NORMAL + 1], floats[PF_NORMAL + 2])
+        if boxes_gap(e.m, e.h, e.s, p, q, n) > GAP * size:
+            _part(row, PHASE_APART)
+            return first
     a = world_view(e.m, e.h, e.s, e.w.world, p, e.step)
     b = world_view(e.m, e.h, e.s, e.w.world, q, e.step)
-    size = min(e.h.size[e.m.part_hull[p]], e.h.size[e.m.part_hull[q]])
     simplex = off(ints, PI_SIMPLEX)
     touching, point, depth = contact_normal(
         a, b, GAP * size, ints[PI_PHASE], off(floats, PF_NORMAL), simplex
@@ -190,7 +206,7 @@ def _touch(e: Scope, first: int, row: Row) -> int:
     if not touching:
         if ints[PI_PHASE] == PHASE_TOUCH:
             simplex[0] = 0
-        _quiet(row, PHASE_APART)
+        _part(row, PHASE_APART)
         return first
     last = FAILED
     if e.settings.algorithm == DUAL:
@@ -224,7 +240,7 @@ def _touch_floor(e: Scope, first: int, row: Row) -> int:
     b = world_view(e.m, e.h, e.s, e.w.world, q, e.step)
     under, depth = _lowest(b, plane)
     if not depth > 0.0:
-        _quiet(row, PHASE_APART)
+        _part(row, PHASE_APART)
         return first
     size = e.h.size[e.m.part_hull[q]]
     last = clip_floor(b, plane, ON_PLANE * size, e.w.soup, first, e.soup_size)
