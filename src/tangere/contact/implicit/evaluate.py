@@ -55,7 +55,7 @@ from tangere.contact.implicit.record import (
     Touch,
     local_twist,
 )
-from tangere.contact.volume.traction import _weight as point_weight
+from tangere.maths.quadrature import POINTS, triangle_point
 from tangere.model import Touches
 
 # Below this slip speed kinetic friction fades to zero [m/s].
@@ -231,8 +231,8 @@ def _press_points(t: Touches, c: Touch, q: Trial) -> None:
             here = off(at, 3 * i)
             area = 0.5 * ((last[0] - ox) * (here[1] - oy) - (last[1] - oy) * (here[0] - ox))
             area /= f[TF_AREA]
-            for j in range(6):
-                w, l0, l1, l2 = point_weight(j)
+            for j in range(POINTS):
+                w, l0, l1, l2 = triangle_point(j)
                 w *= area
                 x = l0 * ox + l1 * last[0] + l2 * here[0]
                 y = l0 * oy + l1 * last[1] + l2 * here[1]
@@ -272,8 +272,8 @@ def _rub_points(t: Touches, c: Touch, q: Trial) -> None:
             here = off(at, 3 * i)
             area = 0.5 * ((last[0] - ox) * (here[1] - oy) - (last[1] - oy) * (here[0] - ox))
             area /= f[TF_AREA]
-            for j in range(6):
-                w, l0, l1, l2 = point_weight(j)
+            for j in range(POINTS):
+                w, l0, l1, l2 = triangle_point(j)
                 d = l0 * od + l1 * last[2] + l2 * here[2]
                 if not d > 0.0:
                     continue
@@ -334,8 +334,8 @@ def breaks(t: Touches, c: Touch, twist: PtrF8, dt: float) -> bool:
         for i in range(1, corners + 1):
             here = off(at, 3 * i)
             area = (last[0] - at[0]) * (here[1] - at[1]) - (last[1] - at[1]) * (here[0] - at[0])
-            for j in range(6):
-                w, l0, l1, l2 = point_weight(j)
+            for j in range(POINTS):
+                w, l0, l1, l2 = triangle_point(j)
                 x = l0 * at[0] + l1 * last[0] + l2 * here[0]
                 y = l0 * at[1] + l1 * last[1] + l2 * here[1]
                 d = l0 * at[2] + l1 * last[2] + l2 * here[2]

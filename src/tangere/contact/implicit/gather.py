@@ -75,7 +75,7 @@ from tangere.contact.implicit.record import (
 from tangere.contact.volume.law import FIXED, NONE, POINT_PATCH, SMALL_GYRATION, Settings
 from tangere.contact.volume.method import DEEP
 from tangere.contact.volume.patch import EXTRA, POINT, measure
-from tangere.contact.volume.traction import _weight
+from tangere.maths.quadrature import POINTS, triangle_point
 from tangere.maths.quat import turn, turn_back
 from tangere.maths.vec import Vec3, basis, dot, scale, sub
 from tangere.model import (
@@ -641,8 +641,8 @@ def _sum(t: Touches, c: Touch, d0: float, dx: float, dy: float, power: int) -> f
                 else:
                     total += area * (od * (od + ld + hd) + ld * (ld + hd) + hd * hd) / 6.0
             elif od > 0.0 or ld > 0.0 or hd > 0.0:
-                for j in range(6):
-                    w, l0, l1, l2 = _weight(j)
+                for j in range(POINTS):
+                    w, l0, l1, l2 = triangle_point(j)
                     d = max(0.0, l0 * od + l1 * ld + l2 * hd)
                     total += w * area * (d if power == 1 else d * d)
             last, ld = here, hd

@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, local_f8, off
+from tangere.maths.quadrature import A1, A2, W1, W2
 from tangere.model import Soup
 
 # The closed form is used while p* is nearer than this many radii of gyration of the patch:
@@ -36,9 +37,6 @@ FAR = 30.0
 STEEP = 0.05
 # A pressure this far below zero, as a share of the highest, is rounding and not a pull.
 ROUNDING = 1e-9
-# Six points of degree 4 (Dunavant): two orbits of three, weight and barycentric coordinate.
-W1, A1 = 0.22338158967801146, 0.44594849091596489
-W2, A2 = 0.10995174365532187, 0.09157621350977073
 ROOM = 96  # points summed at a time, a multiple of six
 
 
