@@ -95,9 +95,10 @@ def exists(name: str) -> bool:
     return thing is not None
 
 
-def test_equation_table_names_functions() -> None:
+@pytest.mark.parametrize("page", ["volume.md", "implicit.md"])
+def test_equation_table_names_functions(page: str) -> None:
     """Every row of the table from equation to function names at least one."""
-    text = (ROOT / "docs" / "methods" / "volume.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "methods" / page).read_text(encoding="utf-8")
     table = text.split("<!-- equation table -->")[1].split("\n\n")[0]
     rows = [row for row in table.strip().splitlines()[2:] if row.startswith("|")]
     assert len(rows) >= 15

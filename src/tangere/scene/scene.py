@@ -46,20 +46,28 @@ INERTIA_LEAST = 1e-15
 
 @dataclass(frozen=True)
 class Material:
-    """How a surface touches: friction, and contact springs and dampers where set by hand."""
+    """How a surface touches: friction, and contact springs and dampers where set by hand.
+
+    What is None in both materials of a pair is derived, with m_c = 1/(1/m_a + 1/m_b); where one
+    material gives a value, that one counts.
+    """
 
     static_friction: float = 0.6
     """Largest tangential over normal force while sticking."""
     kinetic_friction: float = 0.5
     """Tangential over normal force while sliding; at most `static_friction`."""
     stiffness: float | None = None
-    """Normal spring [N/m]; None derives it from the masses and the step."""
+    """Normal spring [N/m]. None: the weight of m_c sinks by 1e-7 of the size L of the smaller body,
+    m_c g/(1e-7 L), at most 1e4 m_c/dt² (implicit step); 0.1 m_c/dt² (explicit step).
+    """
     damping: float | None = None
-    """Normal damper [N s/m]; None derives it from the masses and the step."""
+    """Normal damper [N s/m]. None: a damping ratio of 0.3; with the explicit step 0.2 m_c/dt where
+    the stiffness is derived too.
+    """
     tangential_stiffness: float | None = None
-    """Friction spring [N/m]; None derives it."""
+    """Friction spring [N/m]. None: a quarter of the normal one."""
     tangential_damping: float | None = None
-    """Friction damper [N s/m]; None derives it."""
+    """Friction damper [N s/m]. None: a quarter of the normal one."""
 
     def __post_init__(self) -> None:
         """Check every number."""
