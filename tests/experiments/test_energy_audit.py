@@ -126,6 +126,11 @@ def test_a_worker_answers_on_standard_output(
     assert Verdict(*row) == audit(4, replace(SHORT, seconds=0.01))
 
 
+def test_a_worker_that_fails_is_told_with_its_seeds() -> None:
+    with pytest.raises(RuntimeError, match=r"seeds 0 to 1 ended with 1: .*SceneError"):
+        energy_audit.run(Params(scenes=4, seconds=0.1, integrator="magic"))
+
+
 def test_seeds_on_the_command_line_are_told_and_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

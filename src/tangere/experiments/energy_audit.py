@@ -127,9 +127,15 @@ def _in_fresh_process(seeds: list[int], params: Params) -> list[Verdict]:
         input=json.dumps({"seeds": seeds, "params": asdict(params)}),
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
         cwd=PACKAGE.parent,
     )
+    if done.returncode != 0:
+        last = done.stderr.strip().splitlines()[-1:] or ["no word"]
+        raise RuntimeError(
+            f"a process that ran the seeds {seeds[0]} to {seeds[-1]} ended with "
+            f"{done.returncode}: {last[0]}"
+        )
     return [Verdict(*row) for row in json.loads(done.stdout)]
 
 

@@ -167,7 +167,7 @@ def arch(stones: int = 15, *, thickness: float = 0.8, material: Material | None 
     return scene
 
 
-def card_house(storeys: int = 3) -> Scene:
+def card_house(storeys: int = 3, *, material: Material | None = None) -> Scene:
     """A house of thick cards, 1.5 x 60 x 90 mm and 6 g each; three storeys take 15.
 
     Pairs lean on each other at 20° from the vertical; cards laid flat from ridge to ridge carry
@@ -177,6 +177,7 @@ def card_house(storeys: int = 3) -> Scene:
 
     Args:
         storeys: Number of layers; the lowest has as many pairs.
+        material: Of the cards and the floor.
     """
     integer(storeys, "card_house storeys", 1, 100)
     thickness, width, length = 1.5e-3, 0.06, 0.09
@@ -187,11 +188,16 @@ def card_house(storeys: int = 3) -> Scene:
     across = 0.5 * thickness * np.array([cos(lean), 0.0, -sin(lean)])
     storey = 2.0 * (along[2] - across[2])
     scene = Scene()
-    scene.add_floor()
+    scene.add_floor(material=material)
 
     def add(position: Array, angle: float, name: str) -> None:
         scene.add_body(
-            card, density=700.0, position=position, orientation=turn(Y, angle), name=name
+            card,
+            density=700.0,
+            position=position,
+            orientation=turn(Y, angle),
+            material=material,
+            name=name,
         )
 
     for level in range(storeys):
