@@ -56,7 +56,8 @@ PICTURES = {
     "heap": Picture("heap", 2.0),
     "wall": Picture("wall", 1.0),
     "arch": Picture("arch", 1.0),
-    "card-house": Picture("card-house", 1.0, size=(800, 800), dt=2e-4),  # 1 ms is too soft for thin cards
+    # 1 ms is too soft for thin cards
+    "card-house": Picture("card-house", 1.0, size=(800, 800), dt=2e-4),
     "slope": Picture("slope", 0.4),
     "stick-slip": Picture("stick-slip", 1.4),
     "spinning-top": Picture("spinning-top", 0.5),
