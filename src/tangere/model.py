@@ -30,6 +30,9 @@ class Sizes(NamedTuple):
     springs: int
 
 
+NM = 7  # numbers of a material
+
+
 class Hulls(NamedTuple):
     """Convex polyhedra in principal body frames, flattened.
 
@@ -64,7 +67,7 @@ class Model(NamedTuple):
     | inertia       | principal moments [kg m²]; 1 for fixed bodies                   | (n+f, 3)   |
     | inv_inertia   | [1/(kg m²)]; 0 for fixed bodies                                 | (n+f, 3)   |
     | material      | row of `materials` of each body                                 | (n+f,)     |
-    | materials     | mu0, mu, k, b, k_t, b_t; NaN: follow from mass and step         | (m, 6)     |
+    | materials     | mu0, mu, k, b, k_t, b_t, e; NaN: not given                      | (m, NM)    |
     | face_area     | largest face: the area to normalise by in the fixed form [m²]   | (n+f,)     |
     | part_body     | body of each part                                               | (p,)       |
     | part_hull     | hull of each part                                               | (p,)       |
@@ -607,7 +610,7 @@ def new_soup(capacity: int) -> Soup:
     )
 
 
-NTI, NTF = 9, 68  # columns of Touches.ints and Touches.floats
+NTI, NTF = 9, 72  # columns of Touches.ints and Touches.floats
 
 
 def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int) -> Solver:

@@ -141,7 +141,7 @@ class Simulation:
         *,
         method: str | Volume | Point = "volume",
         dt: float = 1e-3,
-        integrator: str = "explicit",
+        integrator: str = "implicit",
     ) -> None:
         """Compile the scene; nothing moves yet.
 

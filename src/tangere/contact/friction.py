@@ -7,7 +7,7 @@ Its twist about the normal is a plain sum.
 
 from __future__ import annotations
 
-from math import isnan, sqrt
+from math import isnan, log, pi, sqrt
 from typing import NamedTuple
 
 from tangere._jit import kernel
@@ -15,6 +15,7 @@ from tangere._ptr import PtrF8, PtrI4, off
 from tangere.dynamics.rigid import body_point, velocity_at, world_point
 from tangere.maths.vec import Vec3, cross, dot, sub
 from tangere.model import (
+    NM,
     PF_ANCHOR_A,
     PF_ANCHOR_B,
     PF_CENTRE,
@@ -40,8 +41,10 @@ KAPPA = 0.1
 BETA = 0.2
 ZETA = 0.3
 # Implicit step: a body under its own weight sinks by this share of its size; κ = k dt²/m at most.
-HAIR, EARTH = 1e-7, 9.81
+HAIR, EARTH = 5e-7, 9.81
 STIFFEST = 1e4
+# Up to this κ an impact takes several steps, and damping sets its restitution.
+RESOLVED = 1.0
 # Tangential springs excite tilt; a quarter of the normal stiffness keeps towers quiet.
 TANGENTIAL_SHARE = 0.25
 # A slower slip has no direction of its own; that of the spring is used [m/s].
@@ -59,6 +62,7 @@ class Law(NamedTuple):
     b_t: float  # tangential damping [N s/m]
     mu0: float  # static friction
     mu: float  # kinetic friction
+    e: float  # restitution of impacts too short to be resolved; 0: as the springs have it
 
 
 @kernel
@@ -77,17 +81,28 @@ def pair_law(m: Model, i: int, j: int, dt: float, implicit: bool) -> Law:
 
     m_c = 1/(1/m_a + 1/m_b), L the side of the largest face.
     Explicit step: k = κ m_c/dt², b = β m_c/dt. Implicit step: the weight of m_c sinks by a hair,
-    k = m_c g/(ε L) but at most κ' m_c/dt², with b = 2 ζ √(k m_c). Friction: geometric mean.
+    k = m_c g/(ε L) but at most κ' m_c/dt², with b = 2 ζ √(k m_c); restitution e sets ζ where the
+    impact is resolved, ζ = −ln e/√(π² + ln² e) − √κ/2. Friction, restitution: geometric mean.
     """
-    p = off(m.materials, 6 * m.material[i])
-    q = off(m.materials, 6 * m.material[j])
+    p = off(m.materials, NM * m.material[i])
+    q = off(m.materials, NM * m.material[j])
     mass = 1.0 / (m.inv_mass[i] + m.inv_mass[j])
     k = _mean(p[2], q[2])
     b = _mean(p[3], q[3])
+    e = 0.0
     if implicit:
         if isnan(k):
             side = sqrt(min(m.face_area[i], m.face_area[j]))
             k = min(mass * EARTH / (HAIR * side), STIFFEST * mass / (dt * dt))
+        e = _restitution(p[6], q[6])
+        kappa = k * dt * dt / mass
+        if not isnan(e) and kappa <= RESOLVED:
+            # the step itself damps like ζ = √κ/2
+            fall = -log(max(e, 1e-3))
+            zeta = fall / sqrt(pi * pi + fall * fall) - 0.5 * sqrt(kappa)
+            b, e = 2.0 * max(0.0, zeta) * sqrt(k * mass), 0.0
+        elif isnan(e):
+            e = 0.0
         if isnan(b):
             b = 2.0 * ZETA * sqrt(k * mass)
     if isnan(b):
@@ -100,7 +115,15 @@ def pair_law(m: Model, i: int, j: int, dt: float, implicit: bool) -> Law:
         k_t = TANGENTIAL_SHARE * k
     if isnan(b_t):
         b_t = TANGENTIAL_SHARE * b
-    return Law(k, b, k_t, b_t, sqrt(p[0] * q[0]), sqrt(p[1] * q[1]))
+    return Law(k, b, k_t, b_t, sqrt(p[0] * q[0]), sqrt(p[1] * q[1]), e)
+
+
+@kernel
+def _restitution(p: float, q: float) -> float:
+    """Geometric mean; where one is not given (NaN), the other."""
+    if isnan(p):
+        return q
+    return p if isnan(q) else sqrt(p * q)
 
 
 @kernel

@@ -11,6 +11,7 @@ from tangere.geometry.polyhedron import Polyhedron
 from tangere.maths.vec import Array
 from tangere.model import (
     NL,
+    NM,
     NS,
     Hulls,
     Model,
@@ -150,7 +151,7 @@ def _materials(scene: Scene) -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.
     rows: dict[Material, int] = {}
     things: list[Body | Floor] = [*scene.bodies, *scene.floors]
     index = [rows.setdefault(thing.material, len(rows)) for thing in things]
-    table = np.full((max(len(rows), 1), 6), np.nan)
+    table = np.full((max(len(rows), 1), NM), np.nan)
     for material, row in rows.items():
         values = (
             material.static_friction,
@@ -159,6 +160,7 @@ def _materials(scene: Scene) -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.
             material.damping,
             material.tangential_stiffness,
             material.tangential_damping,
+            material.restitution,
         )
         table[row] = [np.nan if v is None else v for v in values]
     return table, np.array(index, np.int32)

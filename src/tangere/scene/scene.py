@@ -57,8 +57,8 @@ class Material:
     kinetic_friction: float = 0.5
     """Tangential over normal force while sliding; at most `static_friction`."""
     stiffness: float | None = None
-    """Normal spring [N/m]. None: the weight of m_c sinks by 1e-7 of the size L of the smaller body,
-    m_c g/(1e-7 L), at most 1e4 m_c/dt² (implicit step); 0.1 m_c/dt² (explicit step).
+    """Normal spring [N/m]. None: the weight of m_c sinks by 5e-7 of the size L of the smaller body,
+    m_c g/(5e-7 L), at most 1e4 m_c/dt² (implicit step); 0.1 m_c/dt² (explicit step).
     """
     damping: float | None = None
     """Normal damper [N s/m]. None: a damping ratio of 0.3; with the explicit step 0.2 m_c/dt where
@@ -68,6 +68,9 @@ class Material:
     """Friction spring [N/m]. None: a quarter of the normal one."""
     tangential_damping: float | None = None
     """Friction damper [N s/m]. None: a quarter of the normal one."""
+    restitution: float | None = None
+    """Speed after over speed before an impact, 0 to 1, implicit step only; None leaves it to the
+    springs and dampers, which hardly bounce when stiff."""
 
     def __post_init__(self) -> None:
         """Check every number."""
@@ -78,6 +81,11 @@ class Material:
             given = getattr(self, name)
             if given is not None:
                 object.__setattr__(self, name, number(given, f"Material {name}", least=0.0))
+        if self.restitution is not None:
+            value = number(self.restitution, "Material restitution", least=0.0)
+            if value > 1.0:
+                raise SceneError(f"Material restitution: {value:g} is more than 1")
+            object.__setattr__(self, "restitution", value)
         if self.kinetic_friction > self.static_friction:
             raise SceneError(
                 f"Material kinetic_friction: {self.kinetic_friction:g} exceeds static_friction "

@@ -85,6 +85,7 @@ def scaled(scene: Scene, settings: Settings) -> Scene:
             _times(b, settings.damping_factor / area),
             _times(material.tangential_stiffness, settings.stiffness_factor / area),
             _times(material.tangential_damping, settings.damping_factor / area),
+            material.restitution,
         )
 
     areas = [_base(body) if per_area else 1.0 for body in scene.bodies]

@@ -14,7 +14,7 @@ from tangere._ptr import PtrF8, off
 from tangere.collision.broad import update_boxes, update_pairs
 from tangere.contact.friction import FORGET, keep_spring
 from tangere.contact.implicit.evaluate import V_EPS, breaks
-from tangere.contact.implicit.gather import Scope, gather, spring_energy
+from tangere.contact.implicit.gather import Scope, gather, set_limit, spring_energy
 from tangere.contact.implicit.newton import solve_island
 from tangere.contact.implicit.record import (
     BREAKS,
@@ -26,9 +26,11 @@ from tangere.contact.implicit.record import (
     TF_ARM_A,
     TF_ARM_B,
     TF_B,
+    TF_BOUNCE,
     TF_BT,
     TF_C,
     TF_DEPTH,
+    TF_E,
     TF_F,
     TF_H,
     TF_HELD,
@@ -37,6 +39,7 @@ from tangere.contact.implicit.record import (
     TF_K,
     TF_KT,
     TF_LAG,
+    TF_LIMIT,
     TF_MU,
     TF_N,
     TF_R1,
@@ -153,20 +156,53 @@ def advance(e: Scope, fresh: bool) -> int:
             rounds, residual = solve_island(e.m, v, island, e.dt, attempt == 0)
             v.report[REPORT_SOLVES] += rounds
             v.report[REPORT_RESIDUAL] = max(v.report[REPORT_RESIDUAL], residual)
-        if attempt + 1 < PASSES:
-            again = False
-            for k in range(t.used[0]):
-                c = touch(t, k)
+        if attempt + 1 == PASSES:
+            break
+        again, bounces = False, False
+        for k in range(t.used[0]):
+            c = touch(t, k)
+            if c.ints[TI_KIND] != SPRING_KIND:
                 again = again or _changed(v.ahead.twist, c, e.dt)
-                if c.ints[TI_KIND] != SPRING_KIND:  # the next pass limits friction by it
-                    row = off(e.w.pairs.floats, NF * c.ints[TI_SLOT])
-                    row[PF_LAG] = c.floats[TF_F]
-            if not again:
-                break
-            for i in range(6 * (e.z.bodies + e.z.floors)):
-                v.ahead.guess[i] = v.ahead.twist[i]
+                bounces = bounces or (c.floats[TF_E] > 0.0 and c.floats[TF_F] > 0.0)
+                # the next pass limits friction by this
+                off(e.w.pairs.floats, NF * c.ints[TI_SLOT])[PF_LAG] = c.floats[TF_F]
+        if bounces:  # where the bodies bounce to, nothing of the impact would be left to see
+            _rebound(scope)
+            break
+        if not again:
+            break
+        for i in range(6 * (e.z.bodies + e.z.floors)):
+            v.ahead.guess[i] = v.ahead.twist[i]
     _finish(e)
     return OK
+
+
+@kernel
+def _rebound(e: Scope) -> None:
+    """Hard impacts with a restitution: 1 + e times the force that stopped them is given.
+
+    Poisson's rule on the whole impact: v = v_c + e (v_c − v₀) with v_c the solution without
+    rebound; what is kept of the energy lost is e², so none is made.
+    """
+    v = e.w.solver
+    t = v.touches
+    for given in range(2):  # first with friction, limited by the forces found without
+        for k in range(t.used[0]):
+            c = touch(t, k)
+            f = c.floats
+            if c.ints[TI_KIND] == SPRING_KIND:
+                continue
+            if given == 0:
+                f[TF_LAG] = f[TF_F]
+                set_limit(t, c)
+            elif f[TF_E] > 0.0 and f[TF_F] > 0.0:
+                for q in range(3):
+                    f[TF_BOUNCE + q] = (1.0 + f[TF_E]) * f[TF_F + q]
+                f[TF_LIMIT] *= 1.0 + f[TF_E]
+        for island in range(v.graph.known[1]):
+            rounds, residual = solve_island(e.m, v, island, e.dt, False)
+            v.report[REPORT_SOLVES] += rounds
+            v.report[REPORT_RESIDUAL] = max(v.report[REPORT_RESIDUAL], residual)
 
 
 @kernel

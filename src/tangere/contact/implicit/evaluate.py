@@ -28,9 +28,11 @@ from tangere.contact.implicit.record import (
     SPRING_KIND,
     TF_AREA,
     TF_B,
+    TF_BOUNCE,
     TF_BT,
     TF_CN,
     TF_CT,
+    TF_E,
     TF_F,
     TF_H,
     TF_HX,
@@ -95,12 +97,17 @@ def evaluate(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool) -> None:
     star = off(f, TF_U)
     limit = f[TF_MU] * f[TF_LIMIT]
     c_t, g1, g2, th = rubbing(c, dt, u1, u2, wn)
+    stiff = k * dt + b
+    p0 = -k * dt * (un - star[0]) - b * un
+    px, py = k * dt * (w2 - star[2]) + b * w2, -k * dt * (w1 - star[1]) - b * w1
+    if f[TF_E] > 0.0:  # a hard impact is stopped by its speed, wherever in the step it falls
+        k, p0, px, py = 0.0, -stiff * un, stiff * w2, -stiff * w1
     q = Trial(
         k,
-        -k * dt * (un - star[0]) - b * un,
-        k * dt * (w2 - star[2]) + b * w2,
-        -k * dt * (w1 - star[1]) - b * w1,
-        k * dt + b,
+        p0,
+        px,
+        py,
+        stiff,
         limit,
         c_t,
         g1,
@@ -111,11 +118,14 @@ def evaluate(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool) -> None:
     )
     if kind == POINT_KIND:
         _single(f, q)
+        f[TF_F] += f[TF_BOUNCE]
         return
     if _presses(t, c, q):
         _press_whole(f, q)
     else:
         _press_points(t, c, q)
+    for i in range(3):
+        f[TF_F + i] += f[TF_BOUNCE + i]
     if q.mode == HOLDS or limit == 0.0:
         _hold(f, q)
     else:

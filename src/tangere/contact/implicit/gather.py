@@ -33,10 +33,12 @@ from tangere.contact.implicit.record import (
     TF_ARM_A,
     TF_ARM_B,
     TF_B,
+    TF_BOUNCE,
     TF_BT,
     TF_C,
     TF_D,
     TF_DEPTH,
+    TF_E,
     TF_H,
     TF_HELD,
     TF_HX,
@@ -114,6 +116,8 @@ from tangere.model import (
 SLIVER = 1e-5
 # Relative rounding of stored energies.
 SAME_ENERGY = 1e-9
+# Impacts faster than so many margins per step bounce.
+BOUNCES = 2.0
 # Overlaps at the very start up to this share of the size are springs under load; deeper ones are a
 # fit, and hold no energy.
 FIT = 1e-3
@@ -507,7 +511,7 @@ def _share(e: Scope, first: int, end: int, fresh: bool) -> None:
         else:
             c.floats[TF_STORED] += (stored - held) / (end - first)
         c.floats[TF_YIELDED] = yielded
-        _limit(t, c)
+        set_limit(t, c)
 
 
 @kernel
@@ -568,6 +572,11 @@ def _law(e: Scope, c: Touch, row: PtrF8) -> None:
     law = pair_law(e.m, i, j, e.dt, True)
     f[TF_K], f[TF_B], f[TF_KT], f[TF_BT] = law.k, law.b, law.k_t, law.b_t
     known = ints[PI_MISSED] < FORGET
+    f[TF_BOUNCE], f[TF_BOUNCE + 1], f[TF_BOUNCE + 2], f[TF_E] = 0.0, 0.0, 0.0, 0.0
+    if law.e > 0.0 and not known:
+        approach = local_twist(c, e.w.solver.ahead.free)[0]
+        if approach < -BOUNCES * e.margin / e.dt:
+            f[TF_E] = law.e
     slides = known and ints[PI_MODE] == SLIP
     c.ints[TI_MODE] = SLIDES if slides else HOLDS
     f[TF_MU] = law.mu if slides else law.mu0
@@ -605,7 +614,7 @@ def _law(e: Scope, c: Touch, row: PtrF8) -> None:
 
 
 @kernel
-def _limit(t: Touches, c: Touch) -> None:
+def set_limit(t: Touches, c: Touch) -> None:
     """Limit friction by the lagged normal force, spread in proportion to the depth."""
     f = c.floats
     press = f[TF_LAG]

@@ -35,7 +35,7 @@ from tangere.dynamics.solve import factor, solve
 from tangere.model import Model, Solver
 
 # Stop when the residual is below this speed [m/s].
-TOLERANCE = 1e-10
+TOLERANCE = 1e-9
 MOST_ROUNDS = 40
 # A step is shortened while the slope along it exceeds this share of the first, upwards.
 OVERSHOOT = 0.5

@@ -50,6 +50,8 @@ TF_CT = 57  # 6: tangential curvature 11, 12, 1n, 22, 2n, nn
 TF_LAG = 63  # lagged normal force [N]
 TF_D = 64  # 3: depth lost from the start of the step to the guess: d0, dx, dy of d0 + dx x + dy y
 TF_STORED = 67  # share of the energy stored at the start of the step [J]
+TF_E = 68  # restitution of a hard impact that begins in this step, else 0
+TF_BOUNCE = 69  # 3: its rebound, a given normal force in local order
 
 Local = tuple[float, float, float, float, float, float]
 
