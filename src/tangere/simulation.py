@@ -156,6 +156,9 @@ class Simulation:
             raise SceneError(f"Simulation needs a Scene, not {type(scene).__name__}")
         self.method = _method(method)
         self.integrator = _choose("integrator", integrator, INTEGRATORS)
+        if isinstance(self.method, Volume) and self.method.friction == "vertex":
+            if self.integrator == "implicit":
+                raise SceneError("Volume friction 'vertex' needs integrator='explicit'")
         self.dt = _step(dt)
         if not scene.bodies:
             raise SceneError("scene has no bodies: add one with scene.add_body(…)")

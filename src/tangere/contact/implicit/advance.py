@@ -15,7 +15,7 @@ from tangere.collision.broad import update_boxes, update_pairs
 from tangere.contact.friction import FORGET, keep_spring
 from tangere.contact.implicit.evaluate import V_EPS, breaks
 from tangere.contact.implicit.gather import Scope, gather, set_limit, spring_energy
-from tangere.contact.implicit.newton import solve_island
+from tangere.contact.implicit.newton import ROUGHLY, TOLERANCE, solve_island
 from tangere.contact.implicit.record import (
     BREAKS,
     PATCH_KIND,
@@ -151,11 +151,8 @@ def advance(e: Scope, fresh: bool) -> int:
             if g.island[i] < 0:
                 for k in range(6):
                     v.ahead.twist[6 * i + k] = v.ahead.free[6 * i + k]
-        v.report[REPORT_PASSES], v.report[REPORT_RESIDUAL] = attempt + 1, 0.0
-        for island in range(g.known[1]):
-            rounds, residual = solve_island(e.m, v, island, e.dt, attempt == 0)
-            v.report[REPORT_SOLVES] += rounds
-            v.report[REPORT_RESIDUAL] = max(v.report[REPORT_RESIDUAL], residual)
+        v.report[REPORT_PASSES] = attempt + 1
+        _solve(scope, attempt == 0, ROUGHLY if attempt + 1 < PASSES else TOLERANCE)
         if attempt + 1 == PASSES:
             break
         again, bounces = False, False
@@ -170,6 +167,7 @@ def advance(e: Scope, fresh: bool) -> int:
             _rebound(scope)
             break
         if not again:
+            _solve(scope, False, TOLERANCE)
             break
         for i in range(6 * (e.z.bodies + e.z.floors)):
             v.ahead.guess[i] = v.ahead.twist[i]
@@ -199,10 +197,18 @@ def _rebound(e: Scope) -> None:
                 for q in range(3):
                     f[TF_BOUNCE + q] = (1.0 + f[TF_E]) * f[TF_F + q]
                 f[TF_LIMIT] *= 1.0 + f[TF_E]
-        for island in range(v.graph.known[1]):
-            rounds, residual = solve_island(e.m, v, island, e.dt, False)
-            v.report[REPORT_SOLVES] += rounds
-            v.report[REPORT_RESIDUAL] = max(v.report[REPORT_RESIDUAL], residual)
+        _solve(e, False, TOLERANCE)
+
+
+@kernel
+def _solve(e: Scope, hope: bool, tolerance: float) -> None:
+    """Solve all islands."""
+    v = e.w.solver
+    v.report[REPORT_RESIDUAL] = 0.0
+    for island in range(v.graph.known[1]):
+        rounds, residual = solve_island(e.m, v, island, e.dt, hope, tolerance)
+        v.report[REPORT_SOLVES] += rounds
+        v.report[REPORT_RESIDUAL] = max(v.report[REPORT_RESIDUAL], residual)
 
 
 @kernel

@@ -62,9 +62,6 @@ from tangere.model import Touches
 
 # Below this slip speed kinetic friction fades to zero [m/s].
 V_EPS = 1e-4
-# Share of the friction's curvature along the slip that is left out: 1 would be exact Newton, too
-# hopeful where sliding stops; 0 crawls.
-ALONG = 0.99
 
 
 class Trial(NamedTuple):
@@ -82,11 +79,16 @@ class Trial(NamedTuple):
     th: float
     mode: int
     hope: bool  # points not yet pressing count as stiff
+    along: float  # share of the friction's curvature along the slip that is left out
 
 
 @kernel
-def evaluate(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool) -> None:
-    """Fill the contact's force and curvature; `hope`: points not yet pressing count as stiff."""
+def evaluate(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool, along: float) -> None:
+    """Fill the contact's force and curvature.
+
+    hope: points not yet pressing count as stiff. along: share of the friction's curvature along the
+    slip that is left out: 1 is exact, 0 an upper bound.
+    """
     f = c.floats
     un, w1, w2, u1, u2, wn = local_twist(c, twist)
     kind = c.ints[TI_KIND]
@@ -115,6 +117,7 @@ def evaluate(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool) -> None:
         th,
         c.ints[TI_MODE],
         hope,
+        along,
     )
     if kind == POINT_KIND:
         _single(f, q)
@@ -219,7 +222,7 @@ def _single(f: PtrF8, q: Trial) -> None:
         size = sqrt(g1 * g1 + g2 * g2)
         s, along = 1.0, 0.0
         if q.mode != HOLDS and size > q.limit:
-            s, along = q.limit / size, ALONG / (size * size)
+            s, along = q.limit / size, q.along / (size * size)
         out[3], out[4] = -s * g1, -s * g2
         ct[0] = q.c_t * s * (1.0 - along * g1 * g1)
         ct[1] = -q.c_t * s * along * g1 * g2
@@ -298,7 +301,7 @@ def _rub_points(t: Touches, c: Touch, q: Trial) -> None:
                 size = e1 * e1 + e2 * e2
                 s, along = w * area, 0.0
                 if size > most * most:
-                    along = ALONG / size
+                    along = q.along / size
                     s *= most / sqrt(size)
                 q1 -= s * e1
                 q2 -= s * e2

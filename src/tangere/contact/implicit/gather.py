@@ -22,6 +22,7 @@ from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, local_f8, off
 from tangere.collision.broad import BITS, MASK, below_floor, boxes_apart
 from tangere.collision.clip import ON_PLANE, View, clip_floor, clip_volume
+from tangere.collision.dual import FAILED, dual_volume
 from tangere.collision.narrow import GAP, contact_normal, highest, thinner, world_view
 from tangere.contact.friction import FORGET, pair_law, spring_ends
 from tangere.contact.implicit.record import (
@@ -74,7 +75,7 @@ from tangere.contact.implicit.record import (
     local_twist,
     touch,
 )
-from tangere.contact.volume.law import FIXED, NONE, POINT_PATCH, SMALL_GYRATION, Settings
+from tangere.contact.volume.law import DUAL, FIXED, NONE, POINT_PATCH, SMALL_GYRATION, Settings
 from tangere.contact.volume.method import DEEP
 from tangere.contact.volume.patch import EXTRA, POINT, measure
 from tangere.maths.quadrature import POINTS, triangle_point
@@ -119,8 +120,8 @@ SAME_ENERGY = 1e-9
 # Impacts faster than so many margins per step bounce.
 BOUNCES = 2.0
 # Overlaps at the very start up to this share of the size are springs under load; deeper ones are a
-# fit, and hold no energy.
-FIT = 1e-3
+# fit that holds no energy.
+FIT = 0.02
 
 
 class Scope(NamedTuple):
@@ -225,7 +226,11 @@ def _pair(e: Scope, ints: PtrI4, floats: PtrF8, slot: int) -> int:
     soup.start[0] = 0
     if moved > 0.0:
         b = _shifted(e, q, b, n, moved)
-    last = clip_volume(a, b, ON_PLANE * size, soup, 0, e.rooms[0])
+    last = FAILED
+    if e.settings.algorithm == DUAL and moved == 0.0:
+        last = dual_volume(a, b, point, soup, 0, e.rooms[0])
+    if last == FAILED:
+        last = clip_volume(a, b, ON_PLANE * size, soup, 0, e.rooms[0])
     if moved > 0.0:
         w.world.stamp[q] = -1  # its buffers hold the shifted part
     if last < 0:
