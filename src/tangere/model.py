@@ -279,6 +279,7 @@ class Graph(NamedTuple):
     | direct     | 1: island is factorised, 0: conjugate gradients               | (n,)    |
     | column     | first row of each place's column of the factor                | (n+1,)  |
     | row        | places of the rows                                            | (b,)    |
+    | tile       | colour of the tile of each body of a large island; −1: none   | (n,)    |
     | fill, degree, bits | scratch of the ordering                               | …       |
     """
 
@@ -296,6 +297,7 @@ class Graph(NamedTuple):
     direct: IntArray
     column: IntArray
     row: IntArray
+    tile: IntArray
     fill: IntArray
     degree: IntArray
     bits: LongArray
@@ -380,7 +382,7 @@ class Solver(NamedTuple):
 # Entries of Solver.report
 REPORT_PASSES, REPORT_SOLVES = 0, 1  # looks at the geometry, linear solves
 REPORT_RESIDUAL = 2  # greatest unbalanced impulse over mass [m/s]
-NR = 3
+NR = 4
 
 
 class Work(NamedTuple):
@@ -520,6 +522,7 @@ def solver_pointers(v: Solver) -> Solver:
             ptr(g.direct),
             ptr(g.column),
             ptr(g.row),
+            ptr(g.tile),
             ptr(g.fill),
             ptr(g.degree),
             ptr(g.bits),
@@ -637,6 +640,7 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
             direct=ints(n),
             column=ints(n + 1),
             row=ints(blocks),
+            tile=ints(n),
             fill=ints(n + 1),
             degree=ints(n),
             bits=np.zeros(longest * (longest // 62 + 1), np.int64),

@@ -42,7 +42,7 @@ BETA = 0.2
 ZETA = 0.3
 # Implicit step: a body under its own weight sinks by this share of its size; κ = k dt²/m at most.
 HAIR, EARTH = 5e-7, 9.81
-STIFFEST = 1e4
+STIFFEST = 1e3
 # Up to this κ an impact takes several steps, and damping sets its restitution.
 RESOLVED = 1.0
 # Tangential springs excite tilt; a quarter of the normal stiffness keeps towers quiet.

@@ -35,7 +35,7 @@ from tangere.dynamics.solve import factor, solve
 from tangere.model import Model, Solver
 
 # Stop when the residual is below this speed [m/s]; a pass that only finds the pose needs less.
-TOLERANCE, ROUGHLY = 1e-9, 1e-5
+TOLERANCE, ROUGHLY = 1e-9, 1e-4
 MOST_ROUNDS = 40
 # Share of the friction's curvature along the slip that is left out. Exact Newton (1) is too hopeful
 # where sliding stops, 0 crawls; exact once the residual falls to this share of the last.
@@ -71,6 +71,12 @@ def solve_island(
         more, residual = _newton(m, v, island, dt, False, tolerance)
         rounds += more
     return rounds, residual
+
+
+@kernel
+def balance(m: Model, v: Solver, island: int, dt: float) -> float:
+    """Residual of an island as it stands [m/s]."""
+    return _gradient(m, v, island, dt, False, CAUTIOUS)
 
 
 @kernel
