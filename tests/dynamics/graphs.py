@@ -1,0 +1,89 @@
+"""Body graphs for tests of the sparse solver, and the kernels called on them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tangere._jit import kernel
+from tangere.dynamics.islands import find_islands, same_edges
+from tangere.dynamics.solve import factor, solve
+from tangere.model import Graph, Sizes, Solver, new_solver, solver_pointers
+
+Array = NDArray[np.float64]
+Edges = list[tuple[int, int]]
+
+
+@kernel
+def _find(z: Sizes, v: Solver, count: int, room: int) -> int:
+    """find_islands on arrays."""
+    return find_islands(z, solver_pointers(v).graph, count, room)
+
+
+@kernel
+def _same(v: Solver, count: int) -> bool:
+    """same_edges on arrays."""
+    return same_edges(solver_pointers(v).graph, count)
+
+
+@kernel
+def _solve(v: Solver, island: int, tolerance: float) -> int:
+    """Factor and solve on arrays."""
+    p = solver_pointers(v)
+    factor(p.graph, p.matrix, island)
+    return solve(p.graph, p.matrix, island, tolerance)
+
+
+def offer(v: Solver, edges: Edges) -> None:
+    """Write edges where a step would."""
+    v.graph.fresh[: len(edges)] = np.array(edges, np.int32).reshape(-1, 2)
+
+
+def islands_of(bodies: int, edges: Edges, room: int = 0) -> tuple[int, Solver]:
+    """Status and arrays after the search; `room` for blocks, ample if not given."""
+    v = new_solver(bodies, 0, max(len(edges), 1), 1, room or bodies * bodies + len(edges))
+    for array in v.graph[3:]:
+        array[:] = -99  # whatever is read must have been written
+    offer(v, edges)
+    status = int(_find(Sizes(bodies, 0, 0, 0), v, len(edges), room or len(v.graph.row)))
+    return status, v
+
+
+def same(v: Solver, edges: Edges) -> bool:
+    offer(v, edges)
+    return bool(_same(v, len(edges)))
+
+
+def factor_and_solve(v: Solver, island: int, tolerance: float = 1e-12) -> int:
+    return int(_solve(v, island, tolerance))
+
+
+def chain(n: int) -> Edges:
+    return [(k, k + 1) for k in range(n - 1)]
+
+
+def ring(n: int) -> Edges:
+    return [*chain(n), (n - 1, 0)]
+
+
+def tree(n: int, seed: int = 0) -> Edges:
+    rng = np.random.default_rng(seed)
+    return [(int(rng.integers(0, k)), k) for k in range(1, n)]
+
+
+def tangle(n: int, count: int, seed: int = 0, fixed: int = 3) -> Edges:
+    """Random pairs, some of them twice, some with a fixed body on either side."""
+    rng = np.random.default_rng(seed)
+    edges: Edges = []
+    while len(edges) < count:
+        a, b = (int(x) for x in rng.integers(0, n, 2))
+        if a != b:
+            edges.append((a, b))
+    for k in range(fixed):
+        body = int(rng.integers(0, n))
+        edges.append((-1, body) if k % 2 == 0 else (body, -1))
+    return edges
+
+
+def direct(g: Graph) -> list[bool]:
+    return [bool(x) for x in g.direct[: int(g.known[1])]]

@@ -1,0 +1,116 @@
+"""Block systems against numpy.linalg.solve; the direct and the iterative way agree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from dynamics.graphs import Edges, chain, factor_and_solve, islands_of, ring, tangle, tree
+from numpy.typing import NDArray
+
+from tangere.model import OK, Solver
+
+pytestmark = pytest.mark.nojit
+
+Array = NDArray[np.float64]
+
+
+def system(v: Solver, bodies: int, edges: Edges, seed: int) -> tuple[Array, Array]:
+    """Put a random positive definite system where a step would; the same as dense arrays.
+
+    M + Σ Jᵀ C J as in a step: each edge adds a positive block over its two bodies.
+    """
+    rng = np.random.default_rng(seed)
+    g = v.graph
+    for array in (v.matrix.diagonal, v.matrix.factor, v.matrix.r, v.matrix.p, v.matrix.q):
+        array[:] = np.nan
+    v.matrix.lower[:] = 0.0
+    a = np.zeros((6 * bodies, 6 * bodies))
+    for i in range(bodies):
+        m = rng.normal(size=(6, 6))
+        a[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] += m @ m.T + 0.5 * np.eye(6)
+    for e, pair in enumerate(edges):
+        j = np.zeros((6, 6 * bodies))
+        for body in pair:
+            if body >= 0:
+                j[:, 6 * body : 6 * body + 6] = rng.normal(size=(6, 6))
+        stiff = 10.0 ** rng.uniform(-1.0, 2.0)
+        a += stiff * j.T @ j
+        if min(pair) >= 0:
+            row, column = sorted(pair, key=lambda i: -int(g.place[i]))
+            block = stiff * j[:, 6 * row : 6 * row + 6].T @ j[:, 6 * column : 6 * column + 6]
+            v.matrix.lower[g.block[e]] += block.ravel()
+    b = rng.normal(size=6 * bodies)
+    for i in range(bodies):
+        if g.island[i] >= 0:
+            v.matrix.diagonal[g.place[i]] = a[6 * i : 6 * i + 6, 6 * i : 6 * i + 6].ravel()
+    v.matrix.x[:] = b.reshape(-1, 6)
+    return a, b
+
+
+GRAPHS: list[tuple[int, Edges]] = [
+    (1, [(-1, 0)]),
+    (5, chain(5)),
+    (9, tree(9)),
+    (8, ring(8)),
+    (10, tangle(10, 8)),  # several islands, bodies alone
+    (12, tangle(12, 30, 1)),
+]
+
+
+def solutions(bodies: int, edges: Edges, seed: int, iterate: bool) -> tuple[Array, Array, int]:
+    """Solution found, the dense one, both of the bodies in islands alone, and the rounds."""
+    status, v = islands_of(bodies, edges)
+    assert status == OK
+    g = v.graph
+    if iterate:  # as in an island too large to factor: one block per edge
+        g.direct[:] = 0
+        both = [e for e, pair in enumerate(edges) if min(pair) >= 0]
+        g.block[both] = np.arange(len(both))
+    a, b = system(v, bodies, edges, seed)
+    rounds = sum(factor_and_solve(v, k) for k in range(int(g.known[1])))
+    inside = np.repeat(g.island >= 0, 6)
+    found = v.matrix.x.ravel()
+    assert found[~inside].tolist() == b[~inside].tolist()
+    return found[inside], np.asarray(np.linalg.solve(a, b)[inside], float), rounds
+
+
+@pytest.mark.parametrize(("bodies", "edges"), GRAPHS)
+@pytest.mark.parametrize("iterate", [False, True])
+def test_solution_is_that_of_numpy(bodies: int, edges: Edges, iterate: bool) -> None:
+    found, expected, rounds = solutions(bodies, edges, 4, iterate)
+    # condition numbers up to 1e5; the gradients stop at 1e-12 of the start
+    assert found == pytest.approx(expected, abs=1e-8 if iterate else 1e-10)
+    assert (rounds > 0) == iterate
+
+
+def test_single_body_is_solved_in_one_round() -> None:
+    # its own block is the preconditioner
+    _, _, rounds = solutions(1, [(-1, 0)], 0, True)
+    assert rounds == 1
+
+
+def test_gradients_stop_at_the_tolerance() -> None:
+    errors = []
+    for tolerance in (1e-2, 1e-4, 1e-8):
+        edges = ring(8)
+        _, v = islands_of(8, edges)
+        v.graph.direct[:] = 0
+        v.graph.block[:8] = np.arange(8)
+        a, b = system(v, 8, edges, 1)
+        factor_and_solve(v, 0, tolerance)
+        x = v.matrix.x.ravel()
+        errors.append(float(np.linalg.norm(a @ x - b) / np.linalg.norm(b)))
+    assert errors[2] < errors[1] < errors[0] < 1.0
+    assert errors[2] < 1e-6
+
+
+def test_nothing_to_solve() -> None:
+    # right-hand side zero: no division by it
+    edges = chain(3)
+    _, v = islands_of(3, edges)
+    v.graph.direct[:] = 0
+    v.graph.block[:2] = (0, 1)
+    system(v, 3, edges, 0)
+    v.matrix.x[:] = 0.0
+    assert factor_and_solve(v, 0) == 0
+    assert not v.matrix.x.any()
