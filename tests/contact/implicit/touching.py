@@ -25,11 +25,13 @@ V_EPS = 1e-4  # [m/s], where kinetic friction fades
 
 
 @kernel
-def _evaluate(v: Solver, k: int, dt: float, hope: bool, wrench: Array) -> bool:
+def _evaluate(
+    v: Solver, k: int, dt: float, hope: bool, along: float, wrench: Array
+) -> bool:
     """Force, curvature and wrenches of contact k; whether it would break."""
     p = solver_pointers(v)
     c = touch(p.touches, k)
-    evaluate(p.touches, c, p.ahead.twist, dt, hope)
+    evaluate(p.touches, c, p.ahead.twist, dt, hope, along)
     for i in range(12):
         p.ahead.gradient[i] = 0.0
     add_local(c, 1.0, p.ahead.gradient)
@@ -160,6 +162,7 @@ class Contact:
         f[record.TF_R1 : record.TF_TH + 1] = law.r1, law.r2, law.th
         f[record.TF_AREA] = self.area
         f[record.TF_S : record.TF_HY + 1] = sums
+        f[record.TF_E : record.TF_BOUNCE + 3] = 0.0
         if kind == record.POINT_KIND:
             f[record.TF_H] = depth
         at = 0
@@ -178,11 +181,11 @@ class Contact:
         vb = a[:3] + np.cross(a[3:], self.arms[0]) + u - np.cross(wb, self.arms[1])
         return np.stack((a, np.concatenate((vb, wb))))
 
-    def __call__(self, local: Array, hope: bool = False) -> Result:
+    def __call__(self, local: Array, hope: bool = False, along: float = 1.0) -> Result:
         """The kernel at the given relative motion."""
         self.v.ahead.twist[:2] = self.twist(local)
         wrench = np.full(12, np.nan)
-        broken = _evaluate(self.v, 0, self.dt, hope, wrench)
+        broken = _evaluate(self.v, 0, self.dt, hope, along, wrench)
         f = self.v.touches.floats[0]
         cn, ct = f[record.TF_CN : record.TF_CN + 6], f[record.TF_CT : record.TF_CT + 6]
         index = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])

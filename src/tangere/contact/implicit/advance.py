@@ -13,7 +13,7 @@ from tangere._jit import kernel
 from tangere._ptr import PtrF8, off
 from tangere.collision.broad import update_boxes, update_pairs
 from tangere.contact.friction import FORGET, keep_spring
-from tangere.contact.implicit.evaluate import V_EPS, breaks
+from tangere.contact.implicit.evaluate import V_EPS, breaks, evaluate
 from tangere.contact.implicit.gather import Scope, gather, set_limit, spring_energy
 from tangere.contact.implicit.newton import ROUGHLY, TOLERANCE, balance, solve_island
 from tangere.contact.implicit.record import (
@@ -410,6 +410,8 @@ def _graph(e: Scope, colour: int) -> int:
         j = _moving(e, c.ints[TI_B], colour)
         if i < 0 and j < 0:
             c.ints[TI_EDGE] = -1
+            if colour == ALL:  # a spring between fixed bodies: a force, but nothing to solve for
+                evaluate(t, c, e.w.solver.ahead.twist, e.dt, False, 1.0)
             continue
         if i != a or j != b:
             g.fresh[2 * edges], g.fresh[2 * edges + 1] = i, j
@@ -424,17 +426,18 @@ def _graph(e: Scope, colour: int) -> int:
     for k in range(islands + 1):
         t.start[k] = 0
     for k in range(count):
-        if touch(t, k).ints[TI_EDGE] >= 0:
-            t.start[_island(e, touch(t, k)) + 1] += 1
+        c = touch(t, k)
+        if c.ints[TI_EDGE] >= 0:
+            t.start[_island(e, c) + 1] += 1
     for k in range(islands):
         t.start[k + 1] += t.start[k]
         g.fill[k] = t.start[k]
     for k in range(count):
-        if touch(t, k).ints[TI_EDGE] < 0:
-            continue
-        island = _island(e, touch(t, k))
-        t.list[g.fill[island]] = k
-        g.fill[island] += 1
+        c = touch(t, k)
+        if c.ints[TI_EDGE] >= 0:
+            island = _island(e, c)
+            t.list[g.fill[island]] = k
+            g.fill[island] += 1
     return OK
 
 

@@ -506,8 +506,8 @@ def _share(e: Scope, first: int, end: int, fresh: bool) -> None:
         held += c.floats[TF_STORED]
     if fresh and deepest < FIT:
         stored = held
-    # what is owed from before counts as nothing stored
-    yielded = 1.0 - sqrt(max(0.0, stored) / held) if held > stored * (1.0 + SAME_ENERGY) else 0.0
+    rest = max(0.0, stored)  # what is owed from before counts as nothing stored
+    yielded = 1.0 - sqrt(rest / held) if held > rest * (1.0 + SAME_ENERGY) else 0.0
     for k in range(first, end):
         c = touch(t, k)
         if yielded > 0.0:

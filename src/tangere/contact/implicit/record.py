@@ -19,7 +19,7 @@ from tangere.model import NTF, NTI, Touches
 # Columns of Touches.ints
 TI_A, TI_B = 0, 1  # bodies
 TI_SLOT = 2  # row of the pair, or the spring
-TI_EDGE = 3  # edge of the graph
+TI_EDGE = 3  # edge of the graph; −1: between fixed bodies
 TI_KIND = 4  # PATCH, POINT or SPRING
 TI_MODE = 5  # friction: HOLDS, BREAKS or SLIDES
 TI_POLYGON, TI_POLYGONS = 6, 7  # first polygon and their number
