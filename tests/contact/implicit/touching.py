@@ -25,9 +25,7 @@ V_EPS = 1e-4  # [m/s], where kinetic friction fades
 
 
 @kernel
-def _evaluate(
-    v: Solver, k: int, dt: float, hope: bool, along: float, wrench: Array
-) -> bool:
+def _evaluate(v: Solver, k: int, dt: float, hope: bool, along: float, wrench: Array) -> bool:
     """Force, curvature and wrenches of contact k; whether it would break."""
     p = solver_pointers(v)
     c = touch(p.touches, k)
