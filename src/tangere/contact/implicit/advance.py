@@ -321,8 +321,9 @@ def _prepare(e: Scope) -> None:
         e.s.wrench[k], e.s.applied[k] = 0.0, 0.0
     pairs = e.w.pairs
     for at in range(pairs.used[0]):  # a step that ran out of room may have left its own
-        row = off(pairs.floats, NF * pairs.slot[at])
-        row[PF_LAG] = row[PF_PRESS]
+        if pairs.live[at] != 0:
+            row = off(pairs.floats, NF * pairs.slot[at])
+            row[PF_LAG] = row[PF_PRESS]
 
 
 @kernel

@@ -36,13 +36,13 @@ from tangere.model import Model, Solver
 
 # Stop when the residual is below this speed [m/s]; a pass that only finds the pose needs less.
 TOLERANCE, ROUGHLY = 1e-9, 1e-4
-MOST_ROUNDS = 40
+MOST_ROUNDS = 250  # usually 3; a light body wedged between slipping heavy ones took 200
 # Share of the friction's curvature along the slip that is left out. Exact Newton (1) is too hopeful
 # where sliding stops, 0 crawls; exact once the residual falls to this share of the last.
 CAUTIOUS, EXACT, QUICK = 0.99, 1.0, 0.3
 # A step is shortened while the slope along it exceeds this share of the first, upwards.
 OVERSHOOT = 0.1
-MOST_CUTS = 8
+MOST_CUTS = 16
 # Times that patches may break in one solve.
 MOST_BREAKS = 8
 # Relative accuracy of conjugate gradients.
@@ -108,7 +108,7 @@ def _newton(
         before = residual
         residual = _gradient(m, v, island, dt, False, along)
         length, low, low_slope = 1.0, 0.0, slope
-        high, high_slope = 0.0, 0.0
+        high, high_slope, side = 0.0, 0.0, 0
         for _ in range(MOST_CUTS):
             now = 0.0
             for p in range(first, end):
@@ -117,10 +117,13 @@ def _newton(
                     now += h.gradient[i + k] * v.matrix.x[i + k]
             if now <= -OVERSHOOT * slope and (now >= OVERSHOOT * slope or length == 1.0):
                 break
+            # false position; an end that stays is made to count less, or kinks stop it (Illinois)
             if now > 0.0:
-                high, high_slope = length, now
+                low_slope *= 0.5 if side > 0 else 1.0
+                high, high_slope, side = length, now, 1
             else:
-                low, low_slope = length, now
+                high_slope *= 0.5 if side < 0 else 1.0
+                low, low_slope, side = length, now, -1
             share = low_slope / (low_slope - high_slope)  # where the slope would vanish
             length = low + (high - low) * min(max(share, 0.1), 0.9)
             for p in range(first, end):
