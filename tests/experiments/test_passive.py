@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
 import tangere as tg
 from tangere.experiments.passive import (
     CATEGORIES,
-    DEEPEST,
     FRICTION,
     GRAVITY,
     STEP,
@@ -89,16 +86,3 @@ def test_bodies_start_clear_of_the_floor_and_of_each_other(seed: int) -> None:
                 poses = (a.position, a.orientation), (b.position, b.orientation)
                 gap = tg.distance(a.shape, poses[0], b.shape, poses[1]).distance
                 assert gap > -ROUNDING, f"{a.name} in {b.name}"
-
-
-def test_caps_keep_overlaps_thin_and_can_be_lifted() -> None:
-    for seed in SEEDS:
-        capped, free = trial(seed), trial(seed, deepest=math.inf)
-        assert capped.dt <= free.dt
-        # a body that falls from its height is stopped within the share of its own size
-        for body, same in zip(capped.scene.bodies, free.scene.bodies, strict=True):
-            assert body.mass <= same.mass * (1.0 + 1e-12)
-            speed = math.sqrt(2.0 * GRAVITY * body.position[2])
-            stiffness = body.material.stiffness or 0.0
-            extent = np.ptp(body.shape.surface()[0], axis=0).max()
-            assert speed * math.sqrt(body.mass / stiffness) <= DEEPEST * extent

@@ -31,7 +31,7 @@ from tangere._jit import PACKAGE
 from tangere.experiments import pictures
 from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
 from tangere.experiments.figures import FAINT, INK, canvas, house_style
-from tangere.experiments.passive import CATEGORIES, DEEPEST, Trial, trial
+from tangere.experiments.passive import CATEGORIES, Trial, trial
 from tangere.maths.vec import Array
 
 if TYPE_CHECKING:
@@ -55,7 +55,6 @@ class Params:
     first_seed: int = 0
     seconds: float = 2.0
     integrator: str = "implicit"
-    deepest: float = DEEPEST
     workers: int = 2
 
 
@@ -148,7 +147,7 @@ def answer() -> None:
 
 def audit(seed: int, params: Params) -> Verdict:
     """Run the scene of a seed and judge its energy."""
-    given = trial(seed, deepest=params.deepest)
+    given = trial(seed)
     energy = np.array([total for _, total in _energies(given, params)])
     return judge(given, energy, _steps(given, params))
 
@@ -190,7 +189,7 @@ def _energies(given: Trial, params: Params) -> Iterator[tuple[tg.Simulation, flo
 
 def replay(seed: int, params: Params) -> Replay:
     """The scene of a seed again, twice: to find the moment, and to look at it."""
-    given = trial(seed, deepest=params.deepest)
+    given = trial(seed)
     times, sums, rows = [], [], []
     for sim, total in _energies(given, params):
         times.append(sim.time)

@@ -4,12 +4,8 @@ A seed gives one scene, always the same. Its category goes round with the seed, 
 drawn: 2 to 20 bodies of all shapes, stiffness 10³ to 10⁸ N/m and steps of 0.5 to 5 ms evenly in
 the logarithm, sizes, masses up to 1 : 1000, friction 0 to 1.2, damping ratios 0 to 1, heights,
 throws and spins. The floor is z = 0 and gravity points down, so the potential energy that a
-simulation tells is measured from the floor.
-
-Contact by overlap has a meaning only while bodies overlap by less than their thickness. Masses
-and steps are therefore capped: the heaviest body, stopped from the highest speed that the scene
-can reach by the softest spring, sinks by at most `deepest` of the smallest thickness, and nothing
-moves further than that in one step.
+simulation tells is measured from the floor. Nothing is capped: a heavy body on soft springs sinks
+in as far as it likes, and a fast one may pass through a thin one within a step.
 """
 
 from __future__ import annotations
@@ -35,15 +31,13 @@ SIZE = (0.08, 0.6)  # [m] of a typical body of a scene
 HEAVIEST = 10.0  # [kg]
 LIGHTEST_SHARE = 1e-3  # of the heaviest body in the scene
 FRICTION = 1.2  # at most
-DEEPEST = 0.3  # of the smallest thickness
 MESH_SIZES = np.array([0.1, 0.2, 0.4, 0.7])  # [m] few, because splitting a mesh takes seconds
 
 
 class Form(NamedTuple):
-    """A shape, its smallest thickness and the radius about its origin that holds it [m]."""
+    """A shape, and the radius about its origin that holds it [m]."""
 
     shape: Shape
-    thickness: float
     radius: float
 
 
@@ -57,7 +51,6 @@ class Placed:
     velocity: Array
     spin: Array
     name: str
-    top: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,27 +68,17 @@ class Trial:
         return f"seed {self.seed} ({self.category}, {bodies} bodies, {1e3 * self.dt:.2g} ms)"
 
 
-def trial(seed: int, *, deepest: float = DEEPEST) -> Trial:
-    """The passive scene of a seed.
-
-    Args:
-        seed: Seeds that follow each other go through all categories.
-        deepest: Share of the smallest thickness that a body may sink or move in a step; infinity
-            lifts the caps on mass and step.
-    """
+def trial(seed: int) -> Trial:
+    """The passive scene of a seed; seeds that follow each other go through all categories."""
     category = CATEGORIES[seed % len(CATEGORIES)]
     rng = np.random.default_rng((2004, seed))
     size = _log_uniform(rng, *SIZE)
     placed = _ARRANGE[category](rng, size)
-    thickness = min(body.form.thickness for body in placed)
-    speed = max(_highest_speed(body) for body in placed)
     dt = _log_uniform(rng, *STEP)
-    dt = max(min(dt, deepest * thickness / speed), STEP[0])
     own = rng.random() < 0.5  # whether each body has a stiffness of its own
     stiffness = _log_uniform(rng, *STIFFNESS) * 10.0 ** (own * rng.uniform(-1, 1, len(placed)))
     stiffness = stiffness.clip(*STIFFNESS)
-    heaviest = min(HEAVIEST, float(stiffness.min()) * (deepest * thickness / speed) ** 2)
-    masses = heaviest * _shares(rng, category, len(placed))
+    masses = HEAVIEST * _shares(rng, category, len(placed))
     scene = tg.Scene(gravity=(0.0, 0.0, -GRAVITY))
     material = _materials(rng)
     scene.add_floor(material=tg.Material(material[0], material[1]))
@@ -118,15 +101,6 @@ def trial(seed: int, *, deepest: float = DEEPEST) -> Trial:
     if category == "springs":
         _tie(rng, scene)
     return Trial(seed, category, scene, dt)
-
-
-def _highest_speed(body: Placed) -> float:
-    """Of any point of the body when it has fallen to the floor and kept its spin [m/s]."""
-    falling = math.sqrt(2.0 * GRAVITY * float(body.position[2]))
-    moving = float(np.linalg.norm(body.velocity))
-    # A round top moves along its own surface as it spins, and into nothing.
-    turning = 0.0 if body.top else float(np.linalg.norm(body.spin)) * body.form.radius
-    return math.hypot(falling, moving) + turning
 
 
 def _shares(rng: np.random.Generator, category: str, count: int) -> Array:
@@ -154,46 +128,42 @@ def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
 
 def _box(rng: np.random.Generator, size: float) -> Form:
     edges = size * rng.uniform(0.4, 1.0, 3)
-    return Form(tg.Box(edges), float(edges.min()), 0.5 * float(np.linalg.norm(edges)))
+    return Form(tg.Box(edges), 0.5 * float(np.linalg.norm(edges)))
 
 
 def _sphere(rng: np.random.Generator, size: float) -> Form:
     radius = size * rng.uniform(0.2, 0.5)
-    return Form(tg.Sphere(radius, subdivisions=2), 2.0 * radius, radius)
+    return Form(tg.Sphere(radius, subdivisions=2), radius)
 
 
 def _cylinder(rng: np.random.Generator, size: float) -> Form:
     radius, length = size * rng.uniform(0.2, 0.5), size * rng.uniform(0.3, 1.0)
     shape = tg.Cylinder(radius, length, facets=12)
-    return Form(shape, min(2.0 * radius, length), math.hypot(radius, 0.5 * length))
+    return Form(shape, math.hypot(radius, 0.5 * length))
 
 
 def _cone(rng: np.random.Generator, size: float) -> Form:
     radius, height = size * rng.uniform(0.3, 0.6), size * rng.uniform(0.4, 1.0)
     shape = tg.Cone(radius, height, facets=12)
-    return Form(shape, min(radius, height), max(0.75 * height, math.hypot(radius, 0.25 * height)))
+    return Form(shape, max(0.75 * height, math.hypot(radius, 0.25 * height)))
 
 
 def _capsule(rng: np.random.Generator, size: float) -> Form:
     radius, length = size * rng.uniform(0.15, 0.35), size * rng.uniform(0.2, 0.8)
-    return Form(tg.Capsule(radius, length, facets=8), 2.0 * radius, radius + 0.5 * length)
+    return Form(tg.Capsule(radius, length, facets=8), radius + 0.5 * length)
 
 
 def _hull(rng: np.random.Generator, size: float) -> Form:
     points = rng.normal(size=(12, 3))
     points *= 0.5 * size / np.linalg.norm(points, axis=1)[:, None]
     points -= points.mean(axis=0)
-    shape = tg.Convex(points)
-    planes = shape.parts()[0].planes
-    depth = -(points @ planes[:, :3].T - planes[:, 3]).min(axis=0)
-    return Form(shape, float(depth.min()), float(np.linalg.norm(points, axis=1).max()))
+    return Form(tg.Convex(points), float(np.linalg.norm(points, axis=1).max()))
 
 
 def _mesh(rng: np.random.Generator, size: float) -> Form:
     outer = float(MESH_SIZES[np.argmin(np.abs(MESH_SIZES - size))]) * 0.5
     shape = ring_mesh(0.5 * outer, outer, 0.5 * outer, facets=6)
-    # Between the flats of inner and outer hexagon.
-    return Form(shape, 0.5 * outer * math.cos(math.pi / 6), math.hypot(outer, 0.25 * outer))
+    return Form(shape, math.hypot(outer, 0.25 * outer))
 
 
 def _compound(rng: np.random.Generator, size: float) -> Form:
@@ -201,14 +171,14 @@ def _compound(rng: np.random.Generator, size: float) -> Form:
     if rng.random() < 0.5:
         bar = tg.Box((size, thick, thick))
         shape = tg.Compound([bar, bar], [((0, 0, 0), UPRIGHT), ((0, 0, 0), turn(Z, 1.3))])
-        return Form(shape, thick, math.hypot(0.5 * size, thick))
+        return Form(shape, math.hypot(0.5 * size, thick))
     ball = tg.Sphere(0.75 * thick, subdivisions=2)
     bar = tg.Box((thick, thick, size - 1.5 * thick))
     end = 0.5 * size - 0.75 * thick
     shape = tg.Compound(
         [bar, ball, ball], [((0, 0, 0), UPRIGHT), ((0, 0, end), UPRIGHT), ((0, 0, -end), UPRIGHT)]
     )
-    return Form(shape, thick, 0.5 * size + thick)
+    return Form(shape, 0.5 * size + thick)
 
 
 SHAPES: dict[str, Callable[[np.random.Generator, float], Form]] = {
@@ -320,20 +290,20 @@ def _tops(rng: np.random.Generator, size: float) -> list[Placed]:
         around = turn(Z, rng.uniform(0.0, 2.0 * math.pi))
         axis = rotation_of(around) @ (math.sin(tilt), 0.0, math.cos(tilt))
         if rng.random() < 0.5:
-            form = Form(tg.Cone(radius, size, facets=16), radius, 0.75 * size)
+            form = Form(tg.Cone(radius, size, facets=16), 0.75 * size)
             tip = 0.75 * size
         else:  # a disc on a spike, its tip at the bottom
             disc = tg.Cylinder(radius, 0.25 * size, facets=16)
             spike = tg.Cone(0.2 * size, 0.6 * size, facets=12)
             parts = [((0, 0, 0), UPRIGHT), ((0, 0, 0.25 * size), UPRIGHT)]
-            form = Form(tg.Compound([disc, spike], parts), 0.25 * size, 0.8 * size)
+            form = Form(tg.Compound([disc, spike], parts), 0.8 * size)
             tip = 0.25 * size + 0.75 * 0.6 * size
         # Shapes have their tips up; a top is turned over, then leaned.
         upside_down = quat_product(around, turn(Y, math.pi + tilt))
         x, y = 2.5 * size * np.array([i % 2, i // 2])
         placed.append(
             Placed(form, np.array([x, y, 0.0]) + tip * axis, upside_down, np.zeros(3),
-                   spin * axis, f"top-{i}", top=True)
+                   spin * axis, f"top-{i}")
         )  # fmt: skip
     shift = rng.uniform(0.0, 2.5 * size, 3) * (1.0, 1.0, 0.0)
     falling = _loose(rng, size, int(rng.integers(1, 5)), 2, 1.2 * size)
@@ -351,7 +321,7 @@ def _rods(rng: np.random.Generator, size: float) -> list[Placed]:
         length = 2.0 * size * rng.uniform(0.7, 1.3)
         thick = length / rng.uniform(8.0, 25.0)
         kind = ("box", "cylinder", "capsule")[int(rng.integers(3))]
-        form = Form(_rod(kind, length, thick), thick, 0.5 * length + thick)
+        form = Form(_rod(kind, length, thick), 0.5 * length + thick)
         lean = rng.uniform(-0.15, 0.15)
         rise = 0.5 * length * abs(math.sin(lean)) + thick
         z += rise
