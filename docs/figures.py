@@ -209,7 +209,7 @@ def _rests(kappa: float, beta: float) -> bool:
     scene.add_floor(material=material)
     place, speed = (0, 0, 0.5 - depth), (0, 0, push)
     scene.add_body(tg.Box((1, 1, 1)), mass=1.0, position=place, velocity=speed, material=material)
-    sim = tg.Simulation(scene, dt=dt)
+    sim = tg.Simulation(scene, dt=dt, integrator="explicit")
     last = []
     try:
         sim.step(2000)
@@ -261,7 +261,8 @@ def _bounce(normalization: Any, stiffness: float) -> tuple[Array, Array]:
         orientation=(c * w - s * y, c * x + s * z, c * y + s * w, c * z - s * x),
         material=material,
     )
-    sim = tg.Simulation(scene, method=tg.Volume(normalization=normalization), dt=1e-4)
+    method = tg.Volume(normalization=normalization)
+    sim = tg.Simulation(scene, method=method, dt=1e-4, integrator="explicit")
     rows = []
     for _ in range(2000):
         sim.step(50)

@@ -13,10 +13,12 @@ from tangere.experiments.pictures import rotation
 from tangere.experiments.spin_down import (
     SQUARE,
     Params,
+    Refinement,
     Slide,
     deviation,
     friction,
     quadrature_motion,
+    rectangle,
     square_ground,
 )
 
@@ -31,6 +33,25 @@ def test_pure_spin_of_a_square() -> None:
     assert torque == pytest.approx(-SQUARE * limit * FINE.side, rel=1e-4)
     assert np.abs(force).max() < 1e-12
     assert pytest.approx(0.3826, abs=5e-5) == SQUARE
+
+
+@pytest.mark.parametrize("ratio", [0.2, 1.0, 3.0])
+def test_mean_distance_in_a_rectangle(ratio: float) -> None:
+    line = (np.arange(1000) + 0.5) / 1000 - 0.5
+    x, y = np.meshgrid(ratio * line, line)
+    # mid-point rule; the tip of the cone of distances costs 1e-7
+    assert rectangle(ratio, 1.0) == pytest.approx(np.hypot(x, y).mean(), rel=1e-6)
+    assert rectangle(2.0, 2.0) == pytest.approx(2.0 * SQUARE, rel=1e-12)
+
+
+def test_order_and_limit_of_a_known_error() -> None:
+    steps = 0.5 ** np.arange(5)[:, None]
+    aim, first, second = np.array([1.0, -0.2, 0.7]), np.array([0.1, 0.3, -0.2]), np.ones(3)
+    linear = Refinement(aim + first * steps, aim)
+    assert linear.orders == pytest.approx(np.ones(3))
+    assert linear.limit == pytest.approx(aim)
+    squares = Refinement(aim + second * steps**2, aim)
+    assert squares.orders == pytest.approx(np.full(3, 2.0))
 
 
 def test_pure_slide_takes_the_whole_limit_whatever_the_lean() -> None:
@@ -95,7 +116,7 @@ def test_friction_of_a_leaning_face_is_exact_at_every_step() -> None:
         angular_velocity=(0.0, 0.0, 20.0),
         material=material,
     )
-    sim = tg.Simulation(scene, dt=1e-4)
+    sim = tg.Simulation(scene, dt=1e-4, integrator="explicit")
     for _ in range(20):
         body = sim[plate]
         arm = face @ rotation(body.orientation).T

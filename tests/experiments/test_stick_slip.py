@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from tangere.experiments.hasegawa2004_stick_slip import Params, Pull, exact, exact_motion
+from tangere.experiments.hasegawa2004_stick_slip import (
+    Params,
+    Pull,
+    cycle,
+    exact,
+    exact_motion,
+)
 from tangere.maths.vec import Array
 
 
@@ -76,3 +82,21 @@ def test_readings_of_a_known_swing() -> None:
     ranges = pull.ranges(3.0)
     assert len(ranges) == 2, "whole swings only: from 1 to 3 s"
     assert ranges[1:] / ranges[:-1] == pytest.approx(math.exp(-0.2), rel=1e-3)
+
+
+def test_the_cycle_of_the_exact_motion_is_the_closed_form() -> None:
+    p = Params()
+    e = exact(p)
+    corners, tension = exact_motion(p, 9.0)
+    time = np.arange(0.0, 9.0, 1e-4)
+    since = (time - e.onset / (p.pull_stiffness * p.pull_speed)) / e.period
+    slips = (since >= 0.0) & ((since % 1.0) * e.period < e.slip)
+    pull = Pull(time, np.interp(time, corners, tension), time, time, np.where(slips, 0.0, 1.0))
+    found = cycle(pull)
+    # samples are 0.1 ms apart, the drawn slip has 120 points
+    assert found.period == pytest.approx(e.period, abs=1e-4)
+    for name in ("onset", "stop", "largest", "smallest"):
+        assert getattr(found, name) == pytest.approx(getattr(e, name), abs=2e-3)
+    still = cycle(Pull(time, 0.0 * time, time, time, np.ones(len(time))))
+    assert math.isnan(still.period)
+    assert math.isnan(still.onset)

@@ -42,7 +42,15 @@ TINY: dict[str, dict[str, Any]] = {
         "slope_steps": (5e-3, 1e-2),
         "dt": 5e-3,
     },
-    "spin-down": {"dt": 5e-3, "quadrature": 16, "facets": 16},
+    "spin-down": {
+        "dt": 5e-3,
+        "quadrature": 16,
+        "facets": 16,
+        "ratios": (1.0,),
+        "ratio_steps": (2e-2,),
+        "smooth_steps": (4e-2, 2e-2, 1e-2),
+        "smooth_explicit_step": 1e-2,
+    },
     "cube-toss": {"evaluations": (3, 3), "substeps": 2, "workers": 1},
     "energy-audit": {"scenes": 8, "seconds": 0.02, "workers": 1},
 }
