@@ -109,6 +109,40 @@ def test_bodies_by_handle_name_and_index() -> None:
         assert sim[key].position == pytest.approx((5, 0, 1))
 
 
+def test_contact_law_by_handle_name_and_index() -> None:
+    scene = tg.Scene()
+    floor = scene.add_floor()
+    a = scene.add_body(tg.Box((0.1, 0.1, 0.1)), mass=2.0, name="a")
+    scene.add_body(tg.Box((0.1, 0.1, 0.1)), mass=6.0, position=(1, 0, 0), name="b")
+    wall = scene.add_body(tg.Box((1, 1, 1)), position=(0, 0, 5), fixed=True, name="wall")
+    sim = Simulation(scene)
+    on_floor = sim.contact_law(a, floor)
+    assert sim.contact_law("a", floor.name) == sim.contact_law(0, -1) == on_floor
+    assert sim.contact_law(floor, a) == on_floor
+    # m_c is 1.5 kg between the two and 2 kg on what does not move
+    assert sim.contact_law("a", "b").k == pytest.approx(0.75 * on_floor.k)
+    assert sim.contact_law("a", wall).k == pytest.approx(on_floor.k)
+    with pytest.raises(SceneError, match="neither of the two can move"):
+        sim.contact_law(wall, floor)
+    with pytest.raises(SceneError, match="no body -2"):
+        sim.contact_law("a", -2)
+    with pytest.raises(SceneError, match="floor 'floor' belongs to another scene"):
+        sim.contact_law("a", tg.Scene().add_floor())
+
+
+@pytest.mark.parametrize("integrator", ["implicit", "explicit"])
+def test_contact_law_is_the_law_of_the_step(integrator: str) -> None:
+    """A block at rest sinks in by m g/k."""
+    scene = tg.Scene()
+    scene.add_floor(material=tg.Material(stiffness=2e4))
+    scene.add_body(tg.Box((0.2, 0.2, 0.1)), mass=2.0, position=(0, 0, 0.05))
+    sim = Simulation(scene, integrator=integrator)
+    law = sim.contact_law(0, -1)
+    sim.step(3000)
+    # at rest to 1e-6 of the depth after 3 s
+    assert sim.contacts["depth"][0] == pytest.approx(2.0 * 9.81 / law.k, rel=1e-5)
+
+
 def test_bodies_of_another_scene_are_refused() -> None:
     scene = block()
     other = tg.Scene()

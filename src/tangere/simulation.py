@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tangere.contact.friction import Law, law_between
 from tangere.contact.volume import law as volume_law
 from tangere.errors import SceneError
 from tangere.geometry.checks import unit, vector
@@ -164,6 +165,7 @@ class Simulation:
             raise SceneError("scene has no bodies: add one with scene.add_body(…)")
         self._check_materials(scene)
         self._bodies = tuple(scene.bodies)
+        self._floors = tuple(scene.floors)
         self._names = {body.name: body.index for body in scene.bodies}
         self._c = compile_scene(scene)
         self._made = 0
@@ -268,6 +270,30 @@ class Simulation:
         if isinstance(body, int | np.integer) and 0 <= body < len(self._bodies):
             return int(body)
         raise SceneError(f"no body {body!r} in the simulation; it has {len(self._bodies)} bodies")
+
+    def contact_law(self, a: Body | Floor | str | int, b: Body | Floor | str | int) -> Law:
+        """Parameters of a contact between two bodies or a body and a floor.
+
+        Given ones are combined, missing ones derived from masses, sizes and the step. Stiffness and
+        damping are per area [N/m³, N s/m³] with normalization "none".
+
+        Args:
+            a: Handle, name or index; floors count −1, −2, …
+            b: The other one.
+        """
+        rows = [self._row(thing) for thing in (a, b)]
+        if not any(self._c.model.inv_mass[row] > 0.0 for row in rows):
+            raise SceneError("contact_law: neither of the two can move, so they have no contact")
+        return law_between(self._c.model, rows[0], rows[1], self.dt, self.integrator == "implicit")
+
+    def _row(self, thing: Body | Floor | str | int) -> int:
+        """Row of a body or a floor in the model."""
+        for i, floor in enumerate(self._floors):
+            if thing is floor or thing in (floor.name, -1 - i):
+                return len(self._bodies) + i
+        if isinstance(thing, Floor):
+            raise SceneError(f"floor {thing.name!r} belongs to another scene than the simulation")
+        return self._index(thing)
 
     @property
     def positions(self) -> Array:

@@ -21,6 +21,7 @@ def jobs() -> Mapping[str, Callable[[], object]]:
     """Name and tiny run of everything that a user can call and that ends in a kernel."""
     return {
         "simulation": _one_step,
+        "contact law": _one_law,
         "distance": lambda: _with_two_boxes(tg.distance),
         "contact volume": lambda: _with_two_boxes(tg.contact_volume),
     }
@@ -37,10 +38,18 @@ def warm_up() -> float:
 
 def _one_step() -> None:
     """One kernel makes the steps of all methods, with and without springs."""
+    _block_on_floor().step()
+
+
+def _one_law() -> None:
+    _block_on_floor().contact_law(0, -1)
+
+
+def _block_on_floor() -> tg.Simulation:
     scene = tg.Scene()
     scene.add_floor()
     scene.add_body(tg.Box(BLOCK), position=(0.0, 0.0, 0.05))
-    tg.Simulation(scene).step()
+    return tg.Simulation(scene)
 
 
 def _with_two_boxes(function: Callable[..., object]) -> None:

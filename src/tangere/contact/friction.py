@@ -32,6 +32,7 @@ from tangere.model import (
     STICK,
     Model,
     State,
+    model_pointers,
 )
 
 # Defaults when a material gives no stiffness: κ = k dt²/m and β = b dt/m, safely inside the limit
@@ -116,6 +117,12 @@ def pair_law(m: Model, i: int, j: int, dt: float, implicit: bool) -> Law:
     if isnan(b_t):
         b_t = TANGENTIAL_SHARE * b
     return Law(k, b, k_t, b_t, sqrt(p[0] * q[0]), sqrt(p[1] * q[1]), e)
+
+
+@kernel
+def law_between(model: Model, i: int, j: int, dt: float, implicit: bool) -> Law:
+    """`pair_law`, for callers with arrays."""
+    return pair_law(model_pointers(model), i, j, dt, implicit)
 
 
 @kernel
