@@ -240,13 +240,21 @@ def test_play_hands_over_what_was_asked(tangere: Run, monkeypatch: pytest.Monkey
     assert (
         tangere("play", "--seconds", "2", "--headless", "--port", "9000", "--dt", "0.002")[0] == 0
     )
-    assert tangere("play", "heap", "--method", "point")[0] == 0
+    assert tangere("play", "heap", "--method", "point", "--integrator", "explicit")[0] == 0
     assert calls[0] == (
         "blocks",
-        {"method": "volume", "seconds": 2.0, "headless": True, "port": 9000, "dt": 0.002},
+        {
+            "method": "volume",
+            "integrator": "implicit",
+            "seconds": 2.0,
+            "headless": True,
+            "port": 9000,
+            "dt": 0.002,
+        },
     )
     assert calls[1][0] == "heap"
     assert calls[1][1]["method"] == "point"
+    assert calls[1][1]["integrator"] == "explicit"
 
 
 def test_play_of_an_unknown_scene_suggests_one(tangere: Run) -> None:

@@ -108,6 +108,9 @@ def scenes() -> None:
 def play(
     scene: Annotated[str, typer.Argument(help="Built-in scene or a .toml file.")] = "blocks",
     method: Annotated[str, typer.Option(help="Contact method: volume or point.")] = "volume",
+    integrator: Annotated[
+        str, typer.Option(help="Step: implicit (any stiffness) or explicit (the papers').")
+    ] = "implicit",
     seconds: Annotated[
         float | None, typer.Option(min=0.0, help="Stop after this time and print the summary [s].")
     ] = None,
@@ -125,7 +128,15 @@ def play(
 
     if Path(scene).suffix == "" and scene not in SCENES:
         build(scene)  # says which name was meant
-    start(scene, method=method, seconds=seconds, headless=headless, port=port, dt=dt)
+    start(
+        scene,
+        method=method,
+        integrator=integrator,
+        seconds=seconds,
+        headless=headless,
+        port=port,
+        dt=dt,
+    )
 
 
 # ---------------------------------------------------------------- reproduce

@@ -11,7 +11,9 @@ from tangere.errors import SceneError
 from tangere.geometry.shapes import Box
 from tangere.scene.library import build
 from tangere.scene.scene import Material, Scene
-from tangere.viewer.app import OWN_SCENE, play
+from tangere.simulation import Volume
+from tangere.viewer.app import OWN_SCENE, page_builder, play
+from tangere.viewer.runner import Settings
 
 
 def test_headless_runs_the_asked_time_and_prints_a_summary(
@@ -25,6 +27,7 @@ def test_headless_runs_the_asked_time_and_prints_a_summary(
     said = capsys.readouterr().out
     assert said == f"{summary}\n"
     assert "simulated 0.30 s" in said
+    assert "implicit step of 1 ms" in said
 
 
 @pytest.mark.parametrize("method", ["volume", "point"])
@@ -42,15 +45,40 @@ def test_a_scene_file(tmp_path: Path) -> None:
     assert summary.scene == "mine.toml"
 
 
-def test_an_explosion_ends_the_run_in_words() -> None:
+def stiff_block() -> Scene:
+    """Far past the limit of the explicit step, at 1 ms."""
     scene = Scene()
     material = Material(stiffness=1e9, damping=1e6)
     scene.add_floor(material=material)
     scene.add_body(Box((0.1, 0.1, 0.1)), mass=1.0, position=(0, 0, 0.06), material=material)
-    summary = play(scene, seconds=5.0, headless=True)
+    return scene
+
+
+def test_an_explosion_ends_the_run_in_words() -> None:
+    summary = play(stiff_block(), integrator="explicit", seconds=5.0, headless=True)
     assert len(summary.faults) == 1
     assert summary.simulated < 5.0
     assert summary.faults[0] in str(summary)
+
+
+def test_by_default_nothing_explodes() -> None:
+    summary = play(stiff_block(), seconds=1.0, headless=True)
+    assert summary.integrator == "implicit"
+    assert summary.faults == ()
+    assert summary.kinetic < 1e-12  # at rest
+
+
+def test_interpolated_friction_is_left_to_the_explicit_step() -> None:
+    """A choice that only one of the steps knows is kept and obeyed by that one."""
+    first, build_page = page_builder("blocks")
+    used = []
+    for integrator in ("implicit", "explicit"):
+        built = build_page(Settings(first, integrator=integrator, friction="vertex"))
+        method = built.simulation.method
+        assert isinstance(method, Volume)
+        assert built.simulation.integrator == integrator
+        used.append(method.friction)
+    assert used == ["exact", "vertex"]
 
 
 def test_the_page_ends_by_itself_and_frees_its_port(capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,6 +101,7 @@ def test_the_page_ends_by_itself_and_frees_its_port(capsys: pytest.CaptureFixtur
         ("block", {}, "unknown scene 'block'.*blocks"),
         ("no/such/file.toml", {}, "no/such/file.toml"),
         ("blocks", {"method": "magic"}, "magic"),
+        ("blocks", {"integrator": "guess"}, "guess.*implicit, explicit"),
         ("blocks", {"dt": -1.0}, "-1.0"),
         ("blocks", {"seconds": 0.0}, "seconds"),
         ("blocks", {"seconds": float("nan")}, "seconds"),

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
+
 import pytest
 
 from tangere.geometry.shapes import Box
 from tangere.scene.scene import Material, Scene
 from tangere.simulation import Simulation, Volume
-from tangere.viewer.feel import pair_parameters, scaled, stability
+from tangere.viewer.feel import scaled, stability
 from tangere.viewer.runner import Built, Settings
 
 DT = 1e-3
 GRAVITY = 9.81
+STEPS = ("implicit", "explicit")
 
 
 def one_block(material: Material | None = None, height: float = 0.05) -> Scene:
@@ -22,30 +24,38 @@ def one_block(material: Material | None = None, height: float = 0.05) -> Scene:
     return scene
 
 
-def rest_depth(scene: Scene, method: Volume | str = "volume") -> float:
-    simulation = Simulation(scene, method=method, dt=DT)
+def rest_depth(scene: Scene, integrator: str, method: Volume | str = "volume") -> float:
+    simulation = Simulation(scene, method=method, dt=DT, integrator=integrator)
     simulation.step(3000)
     return 0.05 - float(simulation.positions[0, 2])
 
 
 @pytest.mark.parametrize("material", [None, Material(stiffness=5e4), Material(0.5, 0.4, 5e4, 90.0)])
 @pytest.mark.parametrize("factor", [0.5, 1.0, 3.0])
-def test_rest_depth_follows_the_stiffness_slider(material: Material | None, factor: float) -> None:
-    """A block at rest sinks in by m g/k, k what `pair_parameters` says times the slider."""
+@pytest.mark.parametrize("integrator", STEPS)
+def test_rest_depth_follows_the_stiffness_slider(
+    material: Material | None, factor: float, integrator: str
+) -> None:
+    """A block at rest sinks in by m g/k, k what the scene has times the slider."""
     scene = one_block(material)
-    k, _ = pair_parameters(scene.bodies[0].material, scene.floors[0].material, 2.0, DT)
-    chosen = scaled(scene, Settings("", dt=DT, stiffness_factor=factor))
-    assert rest_depth(chosen) == pytest.approx(2.0 * GRAVITY / (factor * k), rel=1e-3)
+    plain = Simulation(scene, dt=DT, integrator=integrator).contact_law("box", "floor")
+    settings = Settings("", dt=DT, stiffness_factor=factor, integrator=integrator)
+    expected = 2.0 * GRAVITY / (factor * plain.k)
+    assert rest_depth(scaled(scene, settings), integrator) == pytest.approx(expected, rel=1e-3)
 
 
-def test_two_blocks_keep_the_default_law_between_them() -> None:
+@pytest.mark.parametrize("integrator", STEPS)
+def test_two_blocks_keep_the_default_law_between_them(integrator: str) -> None:
     scene = one_block()
     scene.add_body(Box((0.2, 0.2, 0.1)), mass=6.0, position=(0, 0, 0.15))
-    twice = scaled(scene, Settings("", dt=DT, stiffness_factor=2.0))
-    pair_mass = 1.0 / (1.0 / 2.0 + 1.0 / 6.0)
-    before = pair_parameters(Material(), Material(), pair_mass, DT)
-    after = pair_parameters(twice.bodies[0].material, twice.bodies[1].material, pair_mass, DT)
-    np.testing.assert_allclose(after, [2.0 * before[0], before[1]])
+    settings = Settings("", dt=DT, stiffness_factor=2.0, damping_factor=3.0, integrator=integrator)
+    laws = [
+        Simulation(case, dt=DT, integrator=integrator).contact_law(0, 1)
+        for case in (scene, scaled(scene, settings))
+    ]
+    assert laws[1].k == pytest.approx(2.0 * laws[0].k)
+    assert laws[1].b == pytest.approx(3.0 * laws[0].b)
+    assert laws[1].k_t == pytest.approx(2.0 * laws[0].k_t)
 
 
 def test_friction_slider_scales_both_coefficients() -> None:
@@ -59,22 +69,44 @@ def test_sliders_at_one_leave_the_scene_alone() -> None:
     assert scaled(scene, Settings("")) is scene
 
 
-def test_stiffness_per_area_sinks_in_as_deep_as_the_plain_one() -> None:
-    settings = Settings("", normalization="none", dt=DT)
+@pytest.mark.parametrize("integrator", STEPS)
+def test_stiffness_per_area_sinks_in_as_deep_as_the_plain_one(integrator: str) -> None:
+    settings = Settings("", normalization="none", dt=DT, integrator=integrator)
     chosen = scaled(one_block(), settings)
-    plain = rest_depth(one_block())
-    assert rest_depth(chosen, Volume(normalization="none")) == pytest.approx(plain, rel=1e-3)
+    plain = rest_depth(one_block(), integrator)
+    deep = rest_depth(chosen, integrator, Volume(normalization="none"))
+    assert deep == pytest.approx(plain, rel=1e-3)
 
 
 def built(settings: Settings, height: float = 0.05) -> Built:
     scene = scaled(one_block(height=height), settings)
     method = Volume(normalization=settings.normalization, friction=settings.friction)
-    return Built(settings, scene, Simulation(scene, method=method, dt=DT))
+    simulation = Simulation(scene, method=method, dt=DT, integrator=settings.integrator)
+    return Built(settings, scene, simulation)
+
+
+def explicit(**factors: float) -> Settings:
+    return replace(Settings("", dt=DT, integrator="explicit"), **factors)  # type: ignore[arg-type]
+
+
+def test_implicit_step_is_stable_at_both_ends_of_the_sliders() -> None:
+    """The words promise no limit: a dropped block comes to rest, and gains no energy on its way."""
+    for stiffness, damping in ((10.0, 10.0), (10.0, 0.0), (0.1, 10.0)):
+        settings = Settings("", dt=DT, stiffness_factor=stiffness, damping_factor=damping)
+        case = built(settings, height=0.06)
+        verdict = stability(case)
+        assert verdict.level == "stable"
+        assert "no limit" in verdict.words
+        assert "%" not in verdict.words
+        start = case.simulation.energy.total
+        case.simulation.step(1000)
+        assert case.simulation.energy.total < start
+        assert case.simulation.energy.kinetic < 1e-9
 
 
 def test_words_match_what_happens() -> None:
-    """Below the limit a dropped block comes to rest; past it, it is thrown about."""
-    calm, wild = Settings("", dt=DT), Settings("", dt=DT, damping_factor=10.0)
+    """Explicit: below the limit a dropped block comes to rest; past it, it is thrown about."""
+    calm, wild = explicit(), explicit(damping_factor=10.0)
     assert stability(built(calm)).level == "stable"
     verdict = stability(built(wild))
     assert verdict.level == "past"
@@ -89,9 +121,10 @@ def test_words_match_what_happens() -> None:
 
 
 def test_verdict_names_parameters_with_units() -> None:
-    verdict = stability(built(Settings("", dt=DT)))
-    assert "N/m" in verdict.values
-    assert "N s/m" in verdict.values
+    for settings in (Settings("", dt=DT), explicit()):
+        verdict = stability(built(settings))
+        assert "N/m" in verdict.values
+        assert "N s/m" in verdict.values
     assert "%" in verdict.words
     per_area = stability(built(Settings("", dt=DT, normalization="none")))
     assert "N/m³" in per_area.values

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tangere.geometry.shapes import Box
+from tangere.scene.library import build
 from tangere.scene.scene import Scene
 from tangere.simulation import Simulation
 from tangere.viewer.hand import MOST_WEIGHTS, SAG, Grip
@@ -61,3 +62,33 @@ def test_pulling_at_a_corner_turns_the_body_by_the_impulse_about_its_centre() ->
     expected = np.cross(corner - [0, 0, 1], impulse)
     np.testing.assert_allclose(simulation[0].angular_momentum, expected, atol=1e-12)
     assert impulse[2] > 0.0
+
+
+@pytest.mark.parametrize("direction", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, -1)])
+def test_a_hard_pull_on_a_block_in_a_stack_gives_no_more_than_its_work(
+    direction: tuple[int, int, int],
+) -> None:
+    """The middle block of the lowest row, with the hand far away: the force is at its limit.
+
+    It holds the centre and turns nothing, so it gives what the body's speed gains by each impulse.
+    No contact may add to that.
+    """
+    scene = build("blocks")
+    simulation = Simulation(scene)
+    simulation.step(200)
+    centre = simulation[1].centre
+    grip = Grip(simulation, scene, 1, centre, centre + 5.0 * np.array(direction))
+    mass = scene.bodies[1].mass
+    energy, work = simulation.energy.total, 0.0
+    for _ in range(100):
+        before = simulation[1].velocity
+        pull = grip.pull(simulation, H)
+        after = simulation[1].velocity
+        work += 0.5 * mass * float(after @ after - before @ before)
+        simulation.step(4)
+        # Rises of a contact's energy are bounded by its small reserve, 2e-5 of size and force.
+        assert simulation.energy.total <= energy + work + 1e-5
+    assert pull.limited
+    moved = float(np.linalg.norm(simulation[1].centre - centre))
+    # The floor holds what is pushed down; everything else comes out of the stack.
+    assert moved < 1e-5 if direction[2] < 0 else moved > 0.1

@@ -155,7 +155,10 @@ def test_numbers_have_units_and_the_plot_a_legend(session: Session) -> None:
         "× real time",
         "N s/m",
         "kinetic [J]",
+        "in contacts [J]",
         "sum [J]",
+        "energy held in contacts",
+        "lost since reset or change",
         "per grid cell",
     ):
         assert words in text
@@ -220,14 +223,49 @@ def test_method_switches_and_hides_what_it_does_not_have(session: Session) -> No
     session.wait_for(lambda frame: frame.built.settings.method == "point")
     session.page.get_by_text("deepest point").wait_for()
     session.page.get_by_text("Normalised", exact=True).wait_for(state="detached")
-    assert session.page.get_by_text("Friction", exact=True).count() == 0
     session.choose("Method", "volume")
     session.wait_for(lambda frame: frame.built.settings.method == "volume")
     session.page.get_by_text("Normalised", exact=True).wait_for()
 
 
+def test_step_switches_and_shows_what_it_has(session: Session) -> None:
+    """Only the explicit step has a rule of friction to choose; only the implicit one has books."""
+    session.page.get_by_text("solved for together").wait_for()
+    assert session.page.get_by_text("Friction", exact=True).count() == 0
+    session.choose("Step", "explicit")
+    session.wait_for(lambda frame: frame.built.settings.integrator == "explicit")
+    session.page.get_by_text("as in the papers").wait_for()
+    session.page.get_by_text("Friction", exact=True).wait_for()
+    session.page.get_by_text("lost since reset or change").wait_for(state="detached")
+    session.choose("Step", "implicit")
+    session.wait_for(lambda frame: frame.built.settings.integrator == "implicit")
+    session.page.get_by_text("Friction", exact=True).wait_for(state="detached")
+
+
+def test_the_implicit_step_knows_no_limit(session: Session) -> None:
+    """Damping and stiffness times ten change the numbers, not the bodies at rest."""
+    session.press("Reset")
+    session.wait_for(lambda frame: frame.time < 0.5)
+    start = session.wait_for(lambda frame: frame.time > 0.2).positions
+    sliders = session.page.locator(".mantine-NumberInput-input")
+    for slider in (0, 1):
+        sliders.nth(slider).fill("10")
+    wanted = session.wait_for(
+        lambda frame: (
+            frame.built.settings.stiffness_factor == frame.built.settings.damping_factor == 10.0
+        )
+    ).time
+    session.page.get_by_text("the implicit step has no limit").wait_for()
+    frame = session.wait_for(lambda frame: frame.time > wanted + 0.3)
+    assert not frame.fault
+    np.testing.assert_allclose(frame.positions, start, atol=1e-5)
+    for slider in (0, 1):
+        sliders.nth(slider).fill("1")
+
+
 def test_past_the_limit_the_page_says_so_and_recovers(session: Session) -> None:
-    """Damping and stiffness times ten: words at once, and words when it has flown apart."""
+    """Explicit step, damping and stiffness times ten: words at once, and when it flew apart."""
+    session.choose("Step", "explicit")
     sliders = session.page.locator(".mantine-NumberInput-input")
     for slider in (0, 1):
         sliders.nth(slider).fill("10")
@@ -242,6 +280,7 @@ def test_past_the_limit_the_page_says_so_and_recovers(session: Session) -> None:
     frame = session.wait_for(lambda frame: not frame.fault and frame.time > 0.1)
     assert np.isfinite(frame.positions).all()
     session.page.get_by_text("Stopped at t = ").wait_for(state="detached")
+    session.choose("Step", "implicit")
 
 
 def test_another_scene(session: Session) -> None:

@@ -13,14 +13,14 @@ from tangere.errors import SceneError
 from tangere.geometry.shapes import Box
 from tangere.scene.scene import Material, Scene
 from tangere.simulation import Simulation
-from tangere.viewer.runner import LONGEST_FRAME, Built, Frame, Runner, Settings
-from tangere.viewer.watch import FAR
+from tangere.viewer.runner import LONGEST_FRAME, Built, Frame, Runner, Settings, carry_motion
+from tangere.viewer.watch import FAR, REMEDY
 
 PATIENCE = 20.0  # [s] until a thread on a loaded machine must have obeyed
 
 
 def build(settings: Settings) -> Built:
-    """Two stacked blocks; the scene named "bad" cannot be built, "wild" explodes."""
+    """Two stacked blocks; the scene named "bad" cannot be built, "wild" explodes (explicit)."""
     if settings.scene == "bad":
         raise SceneError("bad scene: it is bad")
     wild = settings.scene == "wild"
@@ -31,7 +31,10 @@ def build(settings: Settings) -> Built:
         scene.add_body(
             Box((0.1, 0.1, 0.1)), mass=1.0, position=(0, 0, 0.07 + 0.11 * i), material=material
         )
-    return Built(settings, scene, Simulation(scene, method=settings.method, dt=settings.dt))
+    simulation = Simulation(
+        scene, method=settings.method, dt=settings.dt, integrator=settings.integrator
+    )
+    return Built(settings, scene, simulation)
 
 
 @pytest.fixture
@@ -112,6 +115,26 @@ def test_another_method_goes_on_with_the_motion(runner: Runner) -> None:
     np.testing.assert_allclose(after.positions, before.positions, atol=1e-12)
 
 
+def test_stiffer_contacts_do_not_throw_resting_bodies_apart() -> None:
+    """Bodies sunk in by 0.1 mm rest on when the step gets implicit, and contacts 10⁴ as stiff."""
+    soft = build(Settings("blocks", integrator="explicit")).simulation
+    soft.step(2000)
+    depth = 0.05 - float(soft.positions[0, 2])
+    assert depth > 1e-4
+    stiff = build(Settings("blocks")).simulation
+    carry_motion(soft, stiff, 2)
+    start = stiff.positions
+    stiff.step(500)
+    assert float(np.abs(stiff.positions - start).max()) < 0.01 * depth
+
+
+def test_books_are_shown_where_they_are_kept(runner: Runner) -> None:
+    assert runner.frame.audit is not None
+    runner.configure(integrator="explicit")
+    runner.start()
+    assert wait_for(runner, lambda frame: frame.audit is None).notice is None
+
+
 def test_another_scene_starts_afresh(runner: Runner) -> None:
     runner.start()
     before = wait_for(runner, lambda frame: frame.time > 0.05)
@@ -130,14 +153,14 @@ def test_settings_that_cannot_be_built_are_refused_in_words(runner: Runner) -> N
 
 
 def test_an_explosion_pauses_with_words_and_reset_recovers() -> None:
-    runner = Runner(Settings("wild"), build)
+    runner = Runner(Settings("wild", integrator="explicit"), build)
     runner.start()
     try:
         frame = wait_for(runner, lambda frame: frame.fault)
         assert frame.paused
         assert frame.notice is not None
         assert frame.notice.startswith("Stopped at t = ")
-        assert "Reset" in frame.notice
+        assert frame.notice.endswith(f"; {REMEDY['explicit']}.")
         runner.pause(False)
         time.sleep(0.1)
         assert runner.frame.paused  # only a fresh start helps

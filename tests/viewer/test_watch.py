@@ -33,7 +33,7 @@ def test_contacts_past_the_stability_limit_are_found() -> None:
     scene = Scene()
     scene.add_floor(material=material)
     scene.add_body(Box((0.2, 0.2, 0.2)), mass=1.0, position=(0, 0, 0.11), material=material)
-    simulation = Simulation(scene)
+    simulation = Simulation(scene, integrator="explicit")
     watch = Watch(scene, simulation)
     found = None
     for _ in range(100):
@@ -41,7 +41,7 @@ def test_contacts_past_the_stability_limit_are_found() -> None:
         found = words(watch, simulation)
         if found:
             break
-    assert found == "the bodies gained energy from nowhere, past the stability limit"
+    assert found == "the bodies gained energy from nowhere"
 
 
 def test_a_lost_number_is_found_with_its_body() -> None:

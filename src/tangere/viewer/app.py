@@ -31,6 +31,7 @@ class PlaySummary:
 
     scene: str
     method: str
+    integrator: str
     dt: float
     """Step [s]."""
     steps: int
@@ -52,7 +53,7 @@ class PlaySummary:
         """A few lines for the terminal."""
         pace = self.simulated / self.wall if self.wall > 0.0 else 0.0
         lines = [
-            f"{self.scene}, method {self.method}, step {1e3 * self.dt:g} ms",
+            f"{self.scene}, method {self.method}, {self.integrator} step of {1e3 * self.dt:g} ms",
             f"  simulated {self.simulated:.2f} s in {self.wall:.2f} s ({pace:.2f} x real time), "
             f"{self.steps} steps",
             f"  computing per step: mean {1e6 * self.step_seconds:.1f} us, "
@@ -67,6 +68,7 @@ def play(
     scene: Scene | str,
     *,
     method: str = "volume",
+    integrator: str = "implicit",
     dt: float = 1e-3,
     seconds: float | None = None,
     headless: bool = False,
@@ -78,6 +80,7 @@ def play(
     Args:
         scene: A scene, the name of a built-in one, or the path of a scene file.
         method: "volume" or "point".
+        integrator: "implicit" (stable at any stiffness) or "explicit" (the papers' step).
         dt: Step [s].
         seconds: Stop after this time on the wall [s]; None runs until Ctrl-C. Headless: simulated
             time [s], 5 s if not given.
@@ -86,12 +89,12 @@ def play(
         open_browser: Open the page where there is a screen; the address is printed in any case.
 
     Raises:
-        SceneError: Unknown scene or method, or settings that cannot be simulated.
+        SceneError: Unknown scene, method or integrator, or settings that cannot be simulated.
     """
     if seconds is not None and not 0.0 < seconds < float("inf"):
         raise SceneError(f"play seconds: must be positive, got {seconds:g}; leave it out to run on")
     first, builder = page_builder(scene)
-    settings = Settings(first, method=method, dt=dt)
+    settings = Settings(first, method=method, integrator=integrator, dt=dt)
     # On a fresh machine the kernels compile here, with a word on the terminal, not behind the page.
     builder(settings).simulation.step(1)
     if headless:
@@ -135,8 +138,12 @@ def page_builder(scene: Scene | str) -> tuple[str, Callable[[Settings], Built]]:
         chosen = scaled(plain, settings)
         method: str | Volume = settings.method
         if method == "volume":
-            method = Volume(normalization=settings.normalization, friction=settings.friction)
-        return Built(settings, chosen, Simulation(chosen, method=method, dt=settings.dt))
+            friction = settings.friction if settings.integrator == "explicit" else "exact"
+            method = Volume(normalization=settings.normalization, friction=friction)
+        simulation = Simulation(
+            chosen, method=method, dt=settings.dt, integrator=settings.integrator
+        )
+        return Built(settings, chosen, simulation)
 
     return first, build
 
@@ -232,6 +239,7 @@ def _summary(built: Built, tally: Tally, wall: float) -> PlaySummary:
     return PlaySummary(
         scene=built.settings.scene,
         method=built.settings.method,
+        integrator=built.settings.integrator,
         dt=built.settings.dt,
         steps=tally.steps,
         simulated=tally.simulated,

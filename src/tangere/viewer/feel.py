@@ -1,7 +1,8 @@
-"""What the Feel sliders do: contact parameters scaled, and how near they come to shaking.
+"""What the Feel sliders do: contact parameters scaled, and what becomes of the bodies then.
 
-The explicit step is stable while (k dt² + 2 b dt) W < 4, W the answer of the touching point to a
-unit impulse: 1/m for a face that presses evenly, more at edges and corners, where the body turns.
+The implicit step is stable at any stiffness and damping. The explicit one is stable while
+(k dt² + 2 b dt) W < 4, W the answer of the touching point to a unit impulse: 1/m for a face that
+presses evenly, more at edges and corners, where the body turns.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tangere.contact.friction import BETA, KAPPA, ZETA
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.maths.vec import Array
 from tangere.scene.scene import Body, Floor, Material, Scene
+from tangere.simulation import Simulation
 
 if TYPE_CHECKING:
+    from tangere.contact.friction import Law
     from tangere.viewer.runner import Built, Settings
 
 LIMIT = 4.0  # of (k dt² + 2 b dt) W: the explicit spring and damper diverge beyond
@@ -31,7 +33,7 @@ class Verdict(NamedTuple):
     level: str
     """One of "stable", "near" and "past"."""
     values: str
-    """The contact parameters in force, of the pair nearest to the limit."""
+    """The contact parameters in force, of the stiffest pair or that nearest to the limit."""
     words: str
 
 
@@ -43,18 +45,16 @@ class Load(NamedTuple):
     corner: float
     """With W of the corner that answers most."""
     name: str
-    k: float
-    b: float
-    mu0: float
-    mu: float
+    law: Law
 
 
 def scaled(scene: Scene, settings: Settings) -> Scene:
     """The scene with its contact parameters times the factors of the sliders.
 
     Where no material of the scene gives a stiffness or damping, the defaults are written out, so
-    that there is something to scale. Pairs take the harmonic mean of both sides: half the default
-    on every body and a rigid floor give back k = κ m_c/dt² and b = β m_c/dt of every pair.
+    that there is something to scale. Pairs take the harmonic mean of both sides: half of what a
+    body has on rigid ground on every body, and a rigid floor, give back the default of every pair,
+    with the implicit step of those of equal size; between a small and a large body it is softer.
     Per area (normalisation "none") means divided by the area of the body's largest face.
     """
     factors = (settings.stiffness_factor, settings.damping_factor, settings.friction_factor)
@@ -66,18 +66,12 @@ def scaled(scene: Scene, settings: Settings) -> Scene:
     fill_k = not given
     fill_b = all(thing.material.damping is None for thing in things)
 
-    def change(material: Material, mass: float | None, area: float) -> Material:
+    def change(material: Material, ground: Law | None, area: float) -> Material:
         k, b = material.stiffness, material.damping
-        if fill_b:
-            if mass is None:
-                b = RIGID
-            elif fill_k:
-                b = 0.5 * BETA * mass / settings.dt
-            else:
-                # The default damping ratio of a body on the floor.
-                b = ZETA * float(np.sqrt((given[0] if k is None else k) * mass))
         if fill_k:
-            k = RIGID if mass is None else 0.5 * KAPPA * mass / settings.dt**2
+            k = RIGID if ground is None else 0.5 * ground.k
+        if fill_b:
+            b = RIGID if ground is None else 0.5 * ground.b
         return Material(
             material.static_friction * settings.friction_factor,
             material.kinetic_friction * settings.friction_factor,
@@ -88,13 +82,14 @@ def scaled(scene: Scene, settings: Settings) -> Scene:
             material.restitution,
         )
 
+    grounds = _on_rigid_ground(scene, given[0] if given else None, settings)
     areas = [_base(body) if per_area else 1.0 for body in scene.bodies]
     middle = float(np.median(areas)) if areas else 1.0
     result = Scene(scene.gravity)
     result.springs = list(scene.springs)
     result.bodies = [
-        replace(body, material=change(body.material, None if body.fixed else body.mass, area))
-        for body, area in zip(scene.bodies, areas, strict=True)
+        replace(body, material=change(body.material, ground, area))
+        for body, ground, area in zip(scene.bodies, grounds, areas, strict=True)
     ]
     result.floors = [
         replace(floor, material=change(floor.material, None, middle)) for floor in scene.floors
@@ -102,27 +97,59 @@ def scaled(scene: Scene, settings: Settings) -> Scene:
     return result
 
 
+def _on_rigid_ground(scene: Scene, stiffness: float | None, settings: Settings) -> list[Law | None]:
+    """Contact law of every body on a floor that gives no number; None of those that are fixed.
+
+    Args:
+        scene: With the bodies.
+        stiffness: Of bodies whose material gives none [N/m]; None: derived.
+        settings: With step and integrator.
+    """
+    probe = Scene(scene.gravity)
+    probe.bodies = [
+        replace(
+            body,
+            material=Material(
+                stiffness=stiffness if body.material.stiffness is None else body.material.stiffness
+            ),
+        )
+        for body in scene.bodies
+    ]
+    ground = probe.add_floor()
+    simulation = Simulation(probe, dt=settings.dt, integrator=settings.integrator)
+    return [None if body.fixed else simulation.contact_law(body, ground) for body in probe.bodies]
+
+
 def stability(built: Built) -> Verdict:
-    """How near the explicit step is to its limit, for the pair that is nearest."""
-    settings, scene = built.settings, built.scene
-    per_area = _per_area(settings)
+    """What the sliders lead to: nothing bad with the implicit step, else how near the limit is."""
+    settings, simulation = built.settings, built.simulation
+    implicit, per_area = simulation.integrator == "implicit", _per_area(settings)
     worst: Load | None = None
-    others: list[Body | Floor] = [*scene.floors, *scene.bodies[:MOST_PARTNERS]]
-    for body in scene.bodies:
-        turning = 0.0 if body.fixed else _turning(body)
+    others: list[Body | Floor] = [*built.scene.floors, *built.scene.bodies[:MOST_PARTNERS]]
+    for body in built.scene.bodies:
+        turning = 0.0 if body.fixed or implicit else _turning(body)
         for other in others:
             if body.fixed or other is body:
                 continue
-            load = _load(body, other, turning, settings.dt, per_area)
-            if worst is None or load.corner > worst.corner:
+            load = _load(simulation, body, other, turning, per_area)
+            if (
+                worst is None
+                or (implicit and load.law.k > worst.law.k)
+                or (not implicit and load.corner > worst.corner)
+            ):
                 worst = load
     if worst is None:
         return Verdict("stable", "Nothing here can touch.", "Stable.")
     unit = ("N/m³", "N s/m³") if per_area else ("N/m", "N s/m")
+    law = worst.law
     values = (
-        f"{worst.name}: k = {worst.k:.3g} {unit[0]}, b = {worst.b:.3g} {unit[1]}, "
-        f"µ = {worst.mu0:.2f} sticking, {worst.mu:.2f} sliding."
+        f"{worst.name}: k = {law.k:.3g} {unit[0]}, b = {law.b:.3g} {unit[1]}, "
+        f"µ = {law.mu0:.2f} sticking, {law.mu:.2f} sliding."
     )
+    if implicit:
+        return Verdict(
+            "stable", values, "Stable at any stiffness and damping: the implicit step has no limit."
+        )
     corner, flat = worst.corner / LIMIT, worst.flat / LIMIT
     share = f"{corner:.0%} of the limit on a corner, {flat:.0%} on a face"
     if flat >= 1.0:
@@ -130,25 +157,6 @@ def stability(built: Built) -> Verdict:
     if corner >= 1.0:
         return Verdict("near", values, f"Unstable on edges and corners ({share}): it will shake.")
     return Verdict("stable", values, f"Stable ({share}).")
-
-
-def pair_parameters(a: Material, b: Material, mass: float, dt: float) -> tuple[float, float]:
-    """Stiffness [N/m] and damping [N s/m] of a pair, by the rule of the contact law.
-
-    Args:
-        a: Material of one side.
-        b: Material of the other.
-        mass: Of the pair, 1/(1/m_a + 1/m_b) [kg].
-        dt: Step [s].
-    """
-    stiffness = _harmonic(a.stiffness, b.stiffness)
-    damping = _harmonic(a.damping, b.damping)
-    if damping is None:
-        by_step = BETA * mass / dt
-        damping = by_step if stiffness is None else 2.0 * ZETA * float(np.sqrt(stiffness * mass))
-    if stiffness is None:
-        stiffness = KAPPA * mass / dt**2
-    return stiffness, damping
 
 
 def _per_area(settings: Settings) -> bool:
@@ -161,30 +169,17 @@ def _times(value: float | None, factor: float) -> float | None:
     return value * factor
 
 
-def _harmonic(x: float | None, y: float | None) -> float | None:
-    if x is None or y is None:
-        return y if x is None else x
-    return 2.0 * x * y / (x + y) if x + y > 0.0 else 0.0
-
-
-def _load(body: Body, other: Body | Floor, turning: float, dt: float, per_area: bool) -> Load:
+def _load(
+    simulation: Simulation, body: Body, other: Body | Floor, turning: float, per_area: bool
+) -> Load:
     inverse_mass = 1.0 / body.mass
     if isinstance(other, Body) and not other.fixed:
         inverse_mass += 1.0 / other.mass
-    p, q = body.material, other.material
-    k, b = pair_parameters(p, q, 1.0 / inverse_mass, dt)
-    load = k * dt * dt + 2.0 * b * dt
+    law, dt = simulation.contact_law(body, other), simulation.dt
+    load = law.k * dt * dt + 2.0 * law.b * dt
     if per_area:
         load *= _base(body)
-    return Load(
-        load * inverse_mass,
-        load * (inverse_mass + turning),
-        body.name,
-        k,
-        b,
-        float(np.sqrt(p.static_friction * q.static_friction)),
-        float(np.sqrt(p.kinetic_friction * q.kinetic_friction)),
-    )
+    return Load(load * inverse_mass, load * (inverse_mass + turning), body.name, law)
 
 
 def _turning(body: Body) -> float:

@@ -38,6 +38,12 @@ METHODS = {
         "the usual penalty method, which Hasegawa &amp; Sato (2004) compare with",
     ),
 }
+INTEGRATORS = {
+    "implicit": "All contact forces are solved for together, as of the end of the step: stable at "
+    "any stiffness, and it knows where all energy went.",
+    "explicit": "Each contact force follows from the start of the step, as in the papers: quick, "
+    "but too much stiffness or damping shakes bodies apart.",
+}
 NORMALIZATIONS = {
     "by patch area (2004)": "patch",
     "none, per area (2003)": "none",
@@ -69,7 +75,7 @@ class Panel:
         self._runner = runner
         self._stage = stage
         self._descriptions = scenes
-        self._history: deque[tuple[float, float, float, float]] = deque(maxlen=4000)
+        self._history: deque[tuple[float, ...]] = deque(maxlen=4000)
         self._chosen: int | None = None
         self._marked: int | None = None
         self._take = -1
@@ -130,6 +136,10 @@ class Panel:
         gui, runner, settings = self._server.gui, self._runner, frame.built.settings
         self._method = gui.add_dropdown("Method", list(METHODS), initial_value=settings.method)
         self._about = gui.add_html("")
+        self._integrator = gui.add_dropdown(
+            "Step", list(INTEGRATORS), initial_value=settings.integrator
+        )
+        self._about_step = gui.add_html("")
         self._normalization = gui.add_dropdown(
             "Normalised",
             list(NORMALIZATIONS),
@@ -143,6 +153,7 @@ class Panel:
             hint="How sliding friction is summed over the patch",
         )
         self._method.on_update(lambda _: runner.configure(method=self._method.value))
+        self._integrator.on_update(lambda _: runner.configure(integrator=self._integrator.value))
         self._normalization.on_update(
             lambda _: runner.configure(normalization=NORMALIZATIONS[self._normalization.value])
         )
@@ -177,11 +188,12 @@ class Panel:
         gui = self._server.gui
         none = np.zeros(1)
         self._plot = gui.add_uplot(
-            (none, none, none, none),
+            (none, none, none, none, none),
             (
                 uplot.Series(label="t [s]"),
                 uplot.Series(label="kinetic [J]", stroke="#d4702a", width=2),
                 uplot.Series(label="potential since reset [J]", stroke="#24609a", width=2),
+                uplot.Series(label="in contacts [J]", stroke="#2c7a4b", width=2),
                 uplot.Series(label="sum [J]", stroke="#8a8f94", width=1.5, dash=(5, 4)),
             ),
             scales={"x": uplot.Scale(time=False)},
@@ -275,7 +287,7 @@ class Panel:
         if frame.take != self._take:
             self._take = frame.take
             self._history.clear()
-            self._zero = frame.potential + frame.springs
+            self._zero = frame.energy.potential + frame.energy.springs
         if frame.built.settings.scene != self._drawn:
             self._drawn = frame.built.settings.scene
             self._bind_bodies(frame)
@@ -291,9 +303,9 @@ class Panel:
         if self._run.options != buttons:
             self._run.options = buttons
         self._show_notice(frame)
-        potential = self._potential(frame)
         if not self._history or frame.time > self._history[-1][0]:
-            self._history.append((frame.time, frame.kinetic, potential, frame.kinetic + potential))
+            parts = (frame.energy.kinetic, self._potential(frame), _in_contacts(frame))
+            self._history.append((frame.time, *parts, sum(parts)))
         now = time.perf_counter()
         if now - self._updated >= PLOT_INTERVAL:
             self._updated = now
@@ -301,21 +313,23 @@ class Panel:
 
     def _potential(self, frame: Frame) -> float:
         """Of weight and springs, since the fresh start [J]."""
-        return frame.potential + frame.springs - self._zero
+        return frame.energy.potential + frame.energy.springs - self._zero
 
     def _show_settings(self, frame: Frame) -> None:
         """Controls as they are in force, also when a change was refused or came from elsewhere."""
         settings = frame.built.settings
         sentence, paper = METHODS[settings.method]
         self._about.content = f'<div style="{SMALL}">{sentence} {paper}.</div>'
+        self._about_step.content = f'<div style="{SMALL}">{INTEGRATORS[settings.integrator]}</div>'
         words = html.escape(self._descriptions.get(settings.scene, ""))
         self._about_scene.content = f'<div style="{SMALL}">{words}</div>'
         volume = settings.method == "volume"
         self._normalization.visible = volume
-        self._friction.visible = volume
+        self._friction.visible = volume and settings.integrator == "explicit"
         controls: tuple[tuple[Any, str], ...] = (
             (self._scene, settings.scene),
             (self._method, settings.method),
+            (self._integrator, settings.integrator),
             (self._normalization, _key(NORMALIZATIONS, settings.normalization)),
             (self._friction, _key(FRICTIONS, settings.friction)),
         )
@@ -364,8 +378,9 @@ class Panel:
             + _row("computing per step", _si(frame.step_seconds, "s"))
             + _row("step", _si(frame.built.simulation.dt, "s"))
             + _row("contacts", f"{len(contacts)}, of which {sticking} sticking")
-            + _row("kinetic energy", _si(frame.kinetic, "J"))
+            + _row("kinetic energy", _si(frame.energy.kinetic, "J"))
             + _row("potential energy since reset", _si(self._potential(frame), "J"))
+            + _books(frame)
             + pulling
             + "</table></div>"
         )
@@ -388,6 +403,28 @@ class Panel:
             f"patch: {swatches}<br>{_si(low, 'Pa')} to {_si(high, 'Pa')} of pressure, logarithmic"
             "</div>"
         )
+
+
+def _in_contacts(frame: Frame) -> float:
+    """Energy held by the springs of contacts, of friction too [J]."""
+    return frame.energy.contact + frame.energy.friction
+
+
+def _books(frame: Frame) -> str:
+    """Rows of what contacts hold and where energy went, of a step that knows."""
+    if frame.audit is None:
+        return ""
+    lost = {
+        "to friction": frame.audit.friction,
+        "to impacts and contact dampers": frame.audit.normal,
+        "to dampers of springs": frame.audit.springs,
+        "by the step itself": frame.audit.step,
+    }
+    return (
+        _row("energy held in contacts", _si(_in_contacts(frame), "J"))
+        + _row("lost since reset or change", _si(frame.energy.dissipated, "J"))
+        + "".join(_row(f"– {where}", _si(energy, "J")) for where, energy in lost.items() if energy)
+    )
 
 
 def _row(name: str, value: str) -> str:

@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 
 FAR = 1e3  # distance at which a body has left, in sizes of the scene
 # Energy gained since the start, over the work of lifting every body by the scene's size. A hand
-# that flings bodies stays far below; contacts past the stability limit soon exceed it.
+# that flings bodies stays far below; contacts past the explicit step's limit soon exceed it.
 MOST_GAIN = 200.0
 LEAST_GRAVITY = 1.0  # [m/s²] the gain is measured with at least this
-REMEDY = "lower stiffness or damping and press Reset"
+REMEDY = {
+    "implicit": "press Reset",
+    "explicit": "lower stiffness or damping, or take the implicit step, and press Reset",
+}
 
 
 class Watch:
@@ -38,13 +41,13 @@ class Watch:
         Args:
             positions: Of all bodies, shape (n, 3) [m].
             orientations: Of all bodies, shape (n, 4).
-            energy: Kinetic, potential and of springs [J].
+            energy: Of everything [J].
         """
         lost = ~(np.isfinite(positions).all(axis=1) & np.isfinite(orientations).all(axis=1))
         if lost.any():
             return f"the pose of {self._names[int(np.argmax(lost))]} is no longer a number"
         if not energy <= self._most:
-            return "the bodies gained energy from nowhere, past the stability limit"
+            return "the bodies gained energy from nowhere"
         gone = np.abs(positions - self._start).max(axis=1) > FAR * self.size
         if gone.any():
             return f"{self._names[int(np.argmax(gone))]} is {FAR * self.size:.0f} m away"
