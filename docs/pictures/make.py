@@ -36,13 +36,12 @@ PUSH = (
 
 @dataclass(frozen=True)
 class Picture:
-    """A scene, the time [s], size [px] and step [s]; with the panel, a push and the plot."""
+    """A scene, the time [s] and size [px]; with the panel, a push and the plot."""
 
     scene: str
     seconds: float
     size: tuple[int, int] = (1000, 700)
     panel: bool = False
-    dt: float = 1e-3
 
 
 PICTURES = {
@@ -56,8 +55,7 @@ PICTURES = {
     "heap": Picture("heap", 2.0),
     "wall": Picture("wall", 1.0),
     "arch": Picture("arch", 1.0),
-    # 1 ms is too soft for thin cards
-    "card-house": Picture("card-house", 1.0, size=(800, 800), dt=2e-4),
+    "card-house": Picture("card-house", 1.0, size=(800, 800)),
     "slope": Picture("slope", 0.4),
     "stick-slip": Picture("stick-slip", 1.4),
     "spinning-top": Picture("spinning-top", 0.5),
@@ -67,7 +65,7 @@ PICTURES = {
 def draw(browser: Any, name: str, picture: Picture) -> Path:
     """Write one picture."""
     first, build = page_builder(picture.scene)
-    built = build(Settings(first, dt=picture.dt))
+    built = build(Settings(first))
     if not picture.panel:
         built.simulation.step(round(picture.seconds / built.simulation.dt))
     runner = Runner(built.settings, lambda _: built)
