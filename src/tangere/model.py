@@ -280,7 +280,7 @@ class Graph(NamedTuple):
     | column     | first row of each place's column of the factor                | (n+1,)  |
     | row        | places of the rows                                            | (b,)    |
     | tile       | colour of the tile of each body of a large island; −1: none   | (n,)    |
-    | fill, degree, bits | scratch of the ordering                               | …       |
+    | fill, degree, head, before, after, bits | scratch of the ordering          | …       |
     """
 
     known: IntArray
@@ -300,6 +300,9 @@ class Graph(NamedTuple):
     tile: IntArray
     fill: IntArray
     degree: IntArray
+    head: IntArray
+    before: IntArray
+    after: IntArray
     bits: LongArray
 
 
@@ -525,6 +528,9 @@ def solver_pointers(v: Solver) -> Solver:
             ptr(g.tile),
             ptr(g.fill),
             ptr(g.degree),
+            ptr(g.head),
+            ptr(g.before),
+            ptr(g.after),
             ptr(g.bits),
         ),
         Matrix(
@@ -623,7 +629,7 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
     def ints(*shape: int) -> IntArray:
         return np.zeros(shape, np.int32)
 
-    longest = min(n, 4000)
+    longest = min(n, 16_000)
     return Solver(
         Graph(
             known=np.array([-1, 0], np.int32),
@@ -643,6 +649,9 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
             tile=ints(n),
             fill=ints(n + 1),
             degree=ints(n),
+            head=ints(n),
+            before=ints(n),
+            after=ints(n),
             bits=np.zeros(longest * (longest // 62 + 1), np.int64),
         ),
         Matrix(

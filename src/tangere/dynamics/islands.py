@@ -14,8 +14,8 @@ from tangere.model import OK, SOLVER_FULL, Graph, Sizes
 
 # An island up to so many bodies is solved directly whatever its shape.
 SMALL = 150
-# A larger one only while it has hardly more edges than bodies: then little fills in.
-LONGEST, SPARSE = 4000, 1.2
+# A larger one only up to a length, and while it has so few edges that little fills in.
+LONGEST, SPARSE = 16_000, 2.0
 BITS = 62  # per word of the bit sets
 
 
@@ -154,34 +154,46 @@ def _order(g: Graph, island: int, first: int, size: int, used: int, room: int) -
             i, j = g.place[pair[0]] - first, g.place[pair[1]] - first
             g.bits[i * words + j // BITS] |= 1 << (j % BITS)
             g.bits[j * words + i // BITS] |= 1 << (i % BITS)
+    # members by degree, as doubly linked lists: `head` of each degree, `after` and `before`
+    for d in range(size):
+        g.head[d] = -1
     for i in range(size):
-        g.degree[i] = _count(off(g.bits, i * words), words)
         g.fill[i] = g.member[first + i]
+        g.degree[i] = _count(off(g.bits, i * words), words)
+        _link(g, i)
+    least = 0
     for step in range(size):
-        best = -1
-        for i in range(size):
-            if g.degree[i] >= 0 and (best < 0 or g.degree[i] < g.degree[best]):
-                best = i
-                if g.degree[i] <= 1:
-                    break
+        while g.head[least] < 0:
+            least += 1
+        best = g.head[least]
+        _unlink(g, best)
         row = off(g.bits, best * words)
-        g.degree[best] = -1
         body = g.fill[best]
         g.member[first + step] = body
         g.place[body] = first + step
         g.column[first + step] = used
-        for j in range(size):
-            if (row[j // BITS] >> (j % BITS)) & 1:
+        for w in range(words):
+            left = row[w]
+            j = w * BITS
+            while left != 0:
+                while left & 1 == 0:
+                    left >>= 1
+                    j += 1
                 if used >= room:
                     return -1
                 g.row[used] = g.fill[j]  # a body; its place is known when all are ordered
                 used += 1
                 other = off(g.bits, j * words)
-                for w in range(words):
-                    other[w] |= row[w]
+                for v in range(words):
+                    other[v] |= row[v]
                 other[j // BITS] &= ~(1 << (j % BITS))
                 other[best // BITS] &= ~(1 << (best % BITS))
+                _unlink(g, j)
                 g.degree[j] = _count(other, words)
+                _link(g, j)
+                least = min(least, g.degree[j])
+                left >>= 1
+                j += 1
     for k in range(g.column[first], used):
         g.row[k] = g.place[g.row[k]]
     for step in range(size):
@@ -195,6 +207,27 @@ def _order(g: Graph, island: int, first: int, size: int, used: int, room: int) -
                 j -= 1
             g.row[j] = x
     return used
+
+
+@kernel
+def _link(g: Graph, i: int) -> None:
+    """Put member i into the list of its degree."""
+    d = g.degree[i]
+    g.before[i], g.after[i] = -1, g.head[d]
+    if g.head[d] >= 0:
+        g.before[g.head[d]] = i
+    g.head[d] = i
+
+
+@kernel
+def _unlink(g: Graph, i: int) -> None:
+    """Take member i out of the list of its degree."""
+    if g.before[i] >= 0:
+        g.after[g.before[i]] = g.after[i]
+    else:
+        g.head[g.degree[i]] = g.after[i]
+    if g.after[i] >= 0:
+        g.before[g.after[i]] = g.before[i]
 
 
 @kernel
