@@ -45,7 +45,7 @@ class Picture:
 
 
 PICTURES = {
-    "page": Picture("blocks", 1.02, size=(1500, 1080), panel=True),
+    "page": Picture("blocks", 1.02, size=(1500, 1200), panel=True),
     "blocks": Picture("blocks", 0.5),
     "block-tower": Picture("block-tower", 1.0, size=(700, 800)),
     "falling-cube": Picture("falling-cube", 0.52),
