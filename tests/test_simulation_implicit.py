@@ -14,14 +14,12 @@ from tangere.errors import SceneError
 from tangere.model import Solver, new_solver
 from tangere.simulation import Simulation, Volume
 
-pytestmark = pytest.mark.nojit
-
 Array = NDArray[np.float64]
 
 DT = 5e-3
 
 
-def crowd(count: int = 4) -> tg.Scene:
+def crowd(count: int = 3) -> tg.Scene:
     """Boxes and cylinders falling on one another."""
     rng = np.random.default_rng(0)
     scene = tg.Scene()
@@ -36,7 +34,7 @@ def crowd(count: int = 4) -> tg.Scene:
     return scene
 
 
-def run(steps: int = 24, count: int = 4, **more: Any) -> tuple[Simulation, Array]:
+def run(steps: int = 24, count: int = 3, **more: Any) -> tuple[Simulation, Array]:
     sim = Simulation(crowd(count), dt=DT, integrator="implicit", **more)
     sim.step(steps)
     c = sim._c.state
@@ -60,6 +58,7 @@ def test_rooms_of_the_geometry_grow(name: str, room: int, monkeypatch: pytest.Mo
     assert tight == pytest.approx(ample, abs=1e-8)  # within what the solver leaves
 
 
+@pytest.mark.nojit
 @pytest.mark.parametrize("which", ["contacts", "corners", "blocks"])
 def test_rooms_of_the_solver_grow(which: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # in the middle of a step, which is made again
@@ -78,6 +77,7 @@ def test_rooms_of_the_solver_grow(which: str, monkeypatch: pytest.MonkeyPatch) -
     assert sim.energy.total == pytest.approx(roomy.energy.total, abs=1e-8)
 
 
+@pytest.mark.nojit
 def test_nothing_moves_in_a_step_that_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     def small(bodies: int, fixed: int, *_: int) -> Solver:
         return new_solver(bodies, fixed, 1, 1, 1)
@@ -125,12 +125,14 @@ def test_one_call_or_many() -> None:
 # ---------------------------------------------------------------- methods
 
 
+@pytest.mark.nojit
 def test_interpolated_friction_is_for_explicit_steps() -> None:
     with pytest.raises(SceneError, match="integrator='explicit'"):
         Simulation(crowd(), method=Volume(friction="vertex"), integrator="implicit")
     Simulation(crowd(), method=Volume(friction="vertex"), integrator="explicit").step()
 
 
+@pytest.mark.nojit
 def test_points_carry_a_block() -> None:
     # at one point there is no torque: the weight is carried, the block tips over
     scene = tg.Scene()
@@ -145,6 +147,7 @@ def test_points_carry_a_block() -> None:
     assert sim.contacts["area"][0] == 0.0
 
 
+@pytest.mark.nojit
 def test_books_are_for_implicit_steps() -> None:
     sim = Simulation(crowd(), dt=DT, integrator="explicit")
     sim.step()
@@ -165,6 +168,7 @@ def test_books_name_where_the_energy_went() -> None:
     assert sum(held) == pytest.approx(energy.total, rel=1e-12)
 
 
+@pytest.mark.nojit
 def test_books_begin_anew_when_a_body_is_moved_by_hand() -> None:
     # what a hand does between steps is nobody's loss
     sim, _ = run(20)

@@ -56,7 +56,6 @@ def momenta(sim: Simulation, scene: tg.Scene) -> Array:
     return np.concatenate((linear, angular))
 
 
-@pytest.mark.nojit
 @pytest.mark.parametrize("method", ["volume", "point", Volume(normalization="fixed")])
 def test_collisions_keep_the_total_momentum(method: str | Volume) -> None:
     scene = swarm(1)
@@ -97,7 +96,8 @@ def boxes() -> tg.Scene:
     rng = np.random.default_rng(3)
     for k in range(5):
         scene.add_body(
-            tg.Box((0.2, 0.3, 0.25)), mass=1.0, position=(*rng.uniform(-0.1, 0.1, 2), 0.3 + 0.4 * k),
+            tg.Box((0.2, 0.3, 0.25)), mass=1.0,
+            position=(*rng.uniform(-0.1, 0.1, 2), 0.3 + 0.4 * k),
             orientation=rng.normal(size=4), angular_velocity=rng.normal(size=3), material=material,
         )  # fmt: skip
     return scene
@@ -345,7 +345,6 @@ VIEWS = [
 ]
 
 
-@pytest.mark.nojit
 @pytest.mark.parametrize(("turn", "shift"), VIEWS)
 def test_physics_does_not_know_where_the_world_stands(
     turn: Rotation, shift: tuple[float, ...]
