@@ -385,7 +385,7 @@ class Solver(NamedTuple):
 # Entries of Solver.report
 REPORT_PASSES, REPORT_SOLVES = 0, 1  # looks at the geometry, linear solves
 REPORT_RESIDUAL = 2  # greatest unbalanced impulse over mass [m/s]
-NR = 4
+NR = 3
 
 
 class Work(NamedTuple):

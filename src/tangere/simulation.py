@@ -30,8 +30,10 @@ from tangere.model import (
     PF_DEPTH,
     PF_FORCE,
     PF_HELD,
+    PF_LAG,
     PF_NORMAL,
     PF_PRESS,
+    PF_SPARE,
     PF_STORED,
     PF_TORQUE,
     PHASE_NEW,
@@ -406,7 +408,8 @@ class Simulation:
         ints[rows, PI_MISSED] = 1_000
         ints[rows, PI_SIMPLEX] = 0
         self._c.work.pairs.live[:] = 1
-        floats[rows, PF_PRESS] = 0.0
+        for column in (PF_PRESS, PF_LAG, PF_STORED, PF_SPARE, PF_HELD):
+            floats[rows, column] = 0.0
 
 
 class BodyState:

@@ -62,7 +62,7 @@ def on_floor(
         angular_velocity=spin,
         material=material,
     )
-    return Simulation(scene, method=method, dt=DT)
+    return Simulation(scene, method=method, dt=DT, integrator="explicit")
 
 
 class Row(NamedTuple):
@@ -211,7 +211,7 @@ def test_box_in_box(
         angular_velocity=w,
         material=SMOOTH,
     )
-    sim = Simulation(scene, method=method, dt=DT)
+    sim = Simulation(scene, method=method, dt=DT, integrator="explicit")
     sim.step()
     if found.volume() < 1e-5:
         return
@@ -282,7 +282,7 @@ def test_sticking_between_two_bodies_is_counted_once() -> None:
         material=STICKY,
     )  # fmt: skip
     block = scene.add_body(Box((0.6, 0.3, 0.2)), mass=HEAVY, position=(0, 0, 0.19), material=STICKY)
-    sim = Simulation(scene, dt=DT)
+    sim = Simulation(scene, dt=DT, integrator="explicit")
     sim.step(11)
     row = only(sim)
     force, torque = friction_of(row)
@@ -625,7 +625,7 @@ def test_block_rides_on_a_turntable(rate: float) -> None:
         Box((0.1, 0.1, 0.05)), mass=1.0, position=(r, 0.0, 0.025), material=material,
         velocity=(0.0, rate * r, 0.0), angular_velocity=(0.0, 0.0, rate),
     )  # fmt: skip
-    sim = Simulation(scene, dt=DT)
+    sim = Simulation(scene, dt=DT, integrator="explicit")
     sim.step(400)
     turn = sim[table].matrix[:3, :3]
     place = turn.T @ sim[block].position
@@ -652,7 +652,7 @@ def test_block_goes_with_an_accelerated_support(pull: float) -> None:
     block = scene.add_body(
         Box((0.1, 0.1, 0.05)), mass=1.0, position=(0, 0, 0.025), material=material
     )
-    sim = Simulation(scene, dt=DT)
+    sim = Simulation(scene, dt=DT, integrator="explicit")
     sim.step(100)  # settle
     start = sim.time
     while sim.time - start < 0.2:
@@ -680,7 +680,7 @@ def test_common_motion_stretches_nothing() -> None:
             Box((0.4, 0.3, 0.2)), mass=HEAVY, inertia=(HEAVY, HEAVY, HEAVY), position=at_z,
             velocity=np.cross(w, at_z), angular_velocity=w, material=rough,
         )  # fmt: skip
-    sim = Simulation(scene, dt=DT)
+    sim = Simulation(scene, dt=DT, integrator="explicit")
     sim.step(2)
     # the two centres leave the circle at second order: hold them on it by hand
     for _ in range(300):
@@ -733,7 +733,7 @@ def test_cut_cube_on_a_plate_feels_like_the_whole() -> None:
             shape, mass=HEAVY, position=(0, 0, 0.98), velocity=(0.1, 0.2, 0.0), material=STICKY,
             inertia=(HEAVY,) * 3,
         )  # fmt: skip
-        sim = Simulation(scene, dt=DT)
+        sim = Simulation(scene, dt=DT, integrator="explicit")
         sim.step(10)
         wrenches.append(np.concatenate(sim[1].contact_wrench))
     size = float(np.linalg.norm(wrenches[0]))
@@ -749,7 +749,7 @@ def test_blade_pushed_through_a_plate_feels_more_and_more() -> None:
         scene.add_body(
             Box((0.3, 0.3, 0.02)), mass=HEAVY, position=(0, 0, 0.51), material=SMOOTH,
         )  # fmt: skip
-        sim = Simulation(scene, dt=DT)
+        sim = Simulation(scene, dt=DT, integrator="explicit")
         # enter from outside, slowly enough for the normal to be known
         speed = (depth + 1e-3) / (20 * DT)
         sim[1].position = (0.0, 0.0, 0.5 + 0.01 + 1e-3)
@@ -789,7 +789,7 @@ def test_scratch_is_never_read_before_it_is_written(method: str | Volume) -> Non
                 angular_velocity=(0.1, 0.2, 1.0 + k),
             )  # fmt: skip
         scene.add_spring(0, anchor_b=(0.0, 0.0, 1.0), stiffness=10.0)
-        sim = Simulation(scene, method=method, dt=DT)
+        sim = Simulation(scene, method=method, dt=DT, integrator="explicit")
         for _ in range(25):
             if value is not None:
                 spoil(sim, value)

@@ -45,7 +45,7 @@ def block(normal: Array, method: Volume, material: tg.Material = ROUGH) -> Simul
         tg.Box((0.4, 0.3, 0.2)), mass=HEAVY, inertia=(HEAVY,) * 3, position=0.09 * normal,
         orientation=q, material=material,
     )  # fmt: skip
-    return Simulation(scene, method=method, dt=DT)
+    return Simulation(scene, method=method, dt=DT, integrator="explicit")
 
 
 def wrench(sim: Simulation) -> Array:

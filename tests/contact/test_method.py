@@ -52,7 +52,10 @@ def jumble(seed: int) -> tg.Scene:
 @pytest.mark.parametrize("seed", [0, 1])
 def test_clipping_and_duality_move_bodies_alike(seed: int) -> None:
     # before the first rounding differences have grown
-    clip, dual = (Simulation(jumble(seed), method=Volume(algorithm=x)) for x in ("clip", "dual"))
+    clip, dual = (
+        Simulation(jumble(seed), method=Volume(algorithm=x), integrator="explicit")
+        for x in ("clip", "dual")
+    )
     touched = 0
     for _ in range(10):
         clip.step(10)
@@ -70,7 +73,7 @@ def test_two_large_hulls() -> None:
         scene.add_body(
             tg.Sphere(0.15, subdivisions=2), mass=1.0, position=(x, 0, 0), velocity=(v, 0, 0)
         )
-    sim = Simulation(scene)
+    sim = Simulation(scene, integrator="explicit")
     peak = 0.0
     for _ in range(400):
         sim.step()
@@ -99,7 +102,7 @@ def slope(angle: float, mu0: float, mu: float, shape: tg.Box | tg.Cylinder) -> S
         shape, mass=1.0, position=height * n, material=material,
         orientation=(math.cos(0.5 * angle), 0.0, math.sin(0.5 * angle), 0.0),
     )  # fmt: skip
-    return Simulation(scene)
+    return Simulation(scene, integrator="explicit")
 
 
 FLAT = [tg.Box((0.3, 0.2, 0.1)), tg.Cylinder(0.15, 0.1, facets=16)]
@@ -134,7 +137,7 @@ def test_block_slides_on_a_steep_slope(shape: tg.Box | tg.Cylinder) -> None:
 
 
 def test_stack_stands() -> None:
-    sim = Simulation(stack(5))
+    sim = Simulation(stack(5), integrator="explicit")
     sim.step(20_000)  # it sways for a while
     before = sim.positions
     sim.step(5000)
@@ -150,7 +153,7 @@ def test_stack_of_unequal_masses_stands() -> None:
     scene.add_floor()
     for k, mass in enumerate((1.0, 20.0, 1.0)):
         scene.add_body(tg.Box((0.2, 0.2, 0.1)), mass=mass, position=(0, 0, 0.05 + 0.1 * k))
-    sim = Simulation(scene)
+    sim = Simulation(scene, integrator="explicit")
     sim.step(5000)
     assert sim.energy.kinetic < 1e-6
     assert np.abs(sim.positions[:, :2]).max() < 1e-3
@@ -164,7 +167,7 @@ def test_flush_sides_do_not_push() -> None:
     scene.add_floor()
     for x in (0.0, 0.2):
         scene.add_body(tg.Box((0.2, 0.2, 0.1)), mass=1.0, position=(x, 0, 0.05))
-    sim = Simulation(scene)
+    sim = Simulation(scene, integrator="explicit")
     sim.step(300)
     assert sim.positions[:, 0] == pytest.approx((0.0, 0.2), abs=1e-9)
     assert {int(a) for a in sim.contacts["body_a"]} == {-1}
@@ -176,7 +179,7 @@ def test_body_on_two_supports_shares_its_weight() -> None:
     for x in (-0.4, 0.4):
         scene.add_body(tg.Box((0.2, 0.2, 0.2)), fixed=True, position=(x, 0, 0.1))
     plank = scene.add_body(tg.Box((1.2, 0.1, 0.05)), mass=2.0, position=(0, 0, 0.2249))
-    sim = Simulation(scene)
+    sim = Simulation(scene, integrator="explicit")
     sim.step(400)
     assert len(sim.contacts) == 2
     assert sim.contacts["force"][:, 2] == pytest.approx([9.81, 9.81], rel=1e-2)
@@ -193,7 +196,7 @@ def test_concave_body_on_a_peg() -> None:
     scene = tg.Scene()
     scene.add_body(tg.Box((0.2, 0.4, 0.2)), fixed=True, position=(0, 0, 0.0))
     body = scene.add_body(arch, mass=3.0, position=(0, 0, -0.0499))
-    sim = Simulation(scene)
+    sim = Simulation(scene, integrator="explicit")
     sim.step(400)
     assert len(sim.contacts) == 1
     assert sim.contacts["point"][0][2] == pytest.approx(0.1, abs=1e-3)
@@ -207,7 +210,7 @@ def test_bodies_that_part_and_meet_again() -> None:
     scene = tg.Scene()
     scene.add_body(tg.Box((1, 1, 0.2)), fixed=True, position=(0, 0, -0.1), material=material)
     scene.add_body(tg.Box((0.2, 0.2, 0.2)), mass=1.0, position=(0, 0, 0.6), material=material)
-    sim = Simulation(scene)
+    sim = Simulation(scene, integrator="explicit")
     tops, rising = [], False
     for _ in range(4000):
         sim.step()

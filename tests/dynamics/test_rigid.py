@@ -178,7 +178,7 @@ def test_absurd_spins_stay_finite(inertia: Vec3, size: float) -> None:
 def test_fall_is_semi_implicit_euler() -> None:
     scene = Scene(gravity=(0.0, 1.0, -10.0))
     scene.add_body(Sphere(0.1), velocity=(3.0, 0.0, 0.0))
-    sim = Simulation(scene, dt=1e-2)
+    sim = Simulation(scene, dt=1e-2, integrator="explicit")
     sim.step(100)
     t = 100 * 101 / 2 * 1e-4
     assert sim.positions[0] == pytest.approx((3.0, t, -10.0 * t), rel=1e-12)
@@ -191,7 +191,7 @@ def test_omega_follows_the_momentum() -> None:
     scene.add_body(
         Box((0.3, 0.2, 0.1)), orientation=(1, 2, 3, 4), angular_velocity=(5.0, -3.0, 8.0)
     )
-    sim = Simulation(scene)
+    sim = Simulation(scene, integrator="explicit")
     before = sim[0].angular_momentum
     sim.step(50)
     assert sim[0].angular_momentum == pytest.approx(before, rel=1e-14)
@@ -206,7 +206,7 @@ def test_fixed_bodies_move_as_told() -> None:
         Box((1, 1, 1)), fixed=True, velocity=(1.0, 2.0, 3.0), angular_velocity=(0.0, 0.0, 2.0)
     )
     still = scene.add_body(Box((1, 1, 1)), fixed=True, position=(9.0, 0.0, 0.0))
-    sim = Simulation(scene, dt=1e-2)
+    sim = Simulation(scene, dt=1e-2, integrator="explicit")
     sim.step(10)
     assert sim[carried].position == pytest.approx((0.1, 0.2, 0.3), rel=1e-13)
     half = 10 * math.atan(1e-2)  # of 2 rad/s
@@ -221,7 +221,7 @@ def test_nothing_pushes_a_fixed_body() -> None:
     scene = Scene()
     table = scene.add_body(Box((1, 1, 1)), fixed=True)
     scene.add_body(Box((1, 1, 1)), position=(0, 0, 0.99), velocity=(1.0, 0, -1.0))
-    sim = Simulation(scene)
+    sim = Simulation(scene, integrator="explicit")
     sim.step(3)
     force, _ = sim[table].contact_wrench
     assert force[2] < -1.0
@@ -239,7 +239,7 @@ def test_oscillator_follows_its_difference_equation() -> None:
     scene = Scene(gravity=(0, 0, 0))
     scene.add_body(Sphere(0.05), mass=2.0, position=(x0, 0, 0))
     scene.add_spring(0, stiffness=k)
-    sim = Simulation(scene, dt=dt)
+    sim = Simulation(scene, dt=dt, integrator="explicit")
     phi = math.acos(1.0 - 0.5 * k * dt * dt / 2.0)
     x1 = x0 * (1.0 - k * dt * dt / 2.0)
     slope = (x1 - x0 * math.cos(phi)) / math.sin(phi)
@@ -259,7 +259,7 @@ def test_rest_length_pulls_and_pushes_along_the_line() -> None:
         scene = Scene(gravity=(0, 0, 0))
         scene.add_body(Sphere(0.05), mass=1.0, position=(0.6 * length, 0.0, 0.8 * length))
         scene.add_spring(0, stiffness=10.0, rest_length=1.0)
-        sim = Simulation(scene)
+        sim = Simulation(scene, integrator="explicit")
         assert sim.energy.springs == pytest.approx(5.0 * (length - 1.0) ** 2)
         sim.step()
         force = 10.0 * abs(length - 1.0) * sign * np.array([0.6, 0.0, 0.8])
@@ -272,7 +272,7 @@ def test_damping_acts_along_the_line_or_in_all_directions() -> None:
         scene = Scene(gravity=(0, 0, 0))
         scene.add_body(Sphere(0.05), mass=1.0, position=(1.0, 0, 0), velocity=(3.0, 4.0, 0.0))
         scene.add_spring(0, stiffness=20.0, damping=2.0, rest_length=rest)
-        sim = Simulation(scene)
+        sim = Simulation(scene, integrator="explicit")
         sim.step()
         assert sim.spring_forces[0] == pytest.approx(expected, abs=1e-12)
 
@@ -281,7 +281,7 @@ def test_collapsed_spring_has_no_direction() -> None:
     scene = Scene(gravity=(0, 0, 0))
     scene.add_body(Sphere(0.05), mass=1.0, velocity=(0.0, 0.0, 0.0))
     scene.add_spring(0, stiffness=10.0, damping=1.0, rest_length=1.0)
-    sim = Simulation(scene)
+    sim = Simulation(scene, integrator="explicit")
     sim.step(3)
     assert sim.spring_forces.tolist() == [[0.0, 0.0, 0.0]]
     assert sim.positions.tolist() == [[0.0, 0.0, 0.0]]
@@ -291,7 +291,7 @@ def test_moving_end_drags_the_body() -> None:
     scene = Scene(gravity=(0, 0, 0))
     scene.add_body(Sphere(0.05), mass=1.0)
     scene.add_spring(0, stiffness=100.0, damping=20.0, velocity=(0.5, 0.0, 0.0))
-    sim = Simulation(scene)
+    sim = Simulation(scene, integrator="explicit")
     sim.step(2000)
     assert sim[0].velocity == pytest.approx((0.5, 0.0, 0.0), abs=1e-6)
     # critically damped: no lag in the end, as nothing else holds the body
@@ -308,7 +308,7 @@ def test_spring_off_centre_turns_the_body() -> None:
     a = scene.add_body(Cone(0.2, 0.8), mass=2.0, position=(0.1, 0.2, 0.3), orientation=tilted)
     b = scene.add_body(Box((0.2, 0.4, 0.1)), mass=1.0, position=(1.0, 0.0, 0.0))
     scene.add_spring(a, b, anchor_a=(0.2, 0.0, -0.1), anchor_b=(0.0, 0.2, 0.0), stiffness=30.0)
-    sim = Simulation(scene)
+    sim = Simulation(scene, integrator="explicit")
     end_a = (sim[a].matrix @ (0.2, 0.0, -0.1, 1.0))[:3]
     end_b = (sim[b].matrix @ (0.0, 0.2, 0.0, 1.0))[:3]
     force = -30.0 * (end_a - end_b)
@@ -343,7 +343,7 @@ def test_bodies_on_springs_keep_momentum(rest: float) -> None:
             damping=damping,
             rest_length=rest,
         )
-    sim = Simulation(scene)
+    sim = Simulation(scene, integrator="explicit")
 
     def momenta() -> Array:
         linear, angular = np.zeros(3), np.zeros(3)
@@ -364,7 +364,7 @@ def test_fixed_end_holds() -> None:
     hook = scene.add_body(Box((0.1, 0.1, 0.1)), fixed=True, position=(0, 0, 5.0))
     weight = scene.add_body(Sphere(0.05), mass=2.0, position=(0, 0, 4.0))
     scene.add_spring(weight, hook, stiffness=200.0, damping=30.0, rest_length=1.0)
-    sim = Simulation(scene)
+    sim = Simulation(scene, integrator="explicit")
     sim.step(1500)
     assert sim[weight].position == pytest.approx((0, 0, 4.0 - 20.0 / 200.0), abs=1e-5)
     assert sim[hook].position.tolist() == [0.0, 0.0, 5.0]

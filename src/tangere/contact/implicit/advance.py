@@ -14,7 +14,7 @@ from tangere._ptr import PtrF8, off
 from tangere.collision.broad import update_boxes, update_pairs
 from tangere.contact.friction import FORGET, keep_spring
 from tangere.contact.implicit.evaluate import V_EPS, breaks, evaluate
-from tangere.contact.implicit.gather import Scope, gather, set_limit, spring_energy
+from tangere.contact.implicit.gather import Scope, gather
 from tangere.contact.implicit.newton import ROUGHLY, TOLERANCE, balance, solve_island
 from tangere.contact.implicit.record import (
     BREAKS,
@@ -65,7 +65,8 @@ from tangere.contact.implicit.record import (
     local_twist,
     touch,
 )
-from tangere.dynamics.islands import find_islands, same_edges
+from tangere.contact.implicit.stored import set_limit, spring_energy
+from tangere.dynamics.islands import SMALL, find_islands, same_edges
 from tangere.dynamics.rigid import free_rotation, world_point
 from tangere.maths.quat import matrix_into, product, turn_back, unit
 from tangere.maths.vec import basis, norm, scale, sub
@@ -99,10 +100,9 @@ from tangere.model import (
 
 # Passes over the geometry.
 PASSES = 2
-# Large islands: bodies per tile, sweeps over all tiles, their shifts, and the least thickness of a
-# heap as a share of its width.
-TILE, MOST_SWEEPS, SHIFTS, THIN = 80, 40, (0.0, 0.5, 0.25, 0.75), 1e-3
-ENOUGH = 1e-6  # residual of large islands [m/s]
+# Large islands: bodies per tile, sweeps over all tiles, residual above which they pay [m/s],
+# and the least thickness of a heap as a share of its width.
+TILE, SWEEPS, WORTH_TILES, THIN = 80, 2, 1e-2, 1e-3
 ALL = -1  # colours
 # A contact is looked at again if its depth changed by more than this share of itself, or if it
 # slipped by more than this share of its width, or if its normal force is off by this share.
@@ -214,57 +214,58 @@ def _rebound(e: Scope) -> int:
 
 @kernel
 def _solve(e: Scope, hope: bool, tolerance: float) -> int:
-    """Solve all islands: small ones at once, large ones tile by tile. OK or SOLVER_FULL."""
+    """Solve all islands, large ones first tile by tile. OK or SOLVER_FULL."""
     v = e.w.solver
+    g = v.graph
     v.report[REPORT_RESIDUAL] = 0.0
     large = 0
-    for island in range(v.graph.known[1]):
-        if v.graph.direct[island] == 1:
-            _note(e, solve_island(e.m, v, island, e.dt, hope, tolerance))
-        else:
-            large += v.graph.start[island + 1] - v.graph.start[island]
-    return _solve_tiles(e, large, hope, tolerance) if large > 0 else OK
+    for island in range(g.known[1]):
+        size = g.start[island + 1] - g.start[island]
+        if size > SMALL and balance(e.m, v, island, e.dt) > WORTH_TILES:
+            large += size
+    if large > 0:
+        status = _sweep_tiles(e, large, hope)
+        if status != OK:
+            return status
+    for island in range(g.known[1]):
+        rounds, residual = solve_island(e.m, v, island, e.dt, hope and large == 0, tolerance)
+        v.report[REPORT_SOLVES] += rounds
+        v.report[REPORT_RESIDUAL] = max(v.report[REPORT_RESIDUAL], residual)
+    return OK
 
 
 @kernel
-def _note(e: Scope, outcome: tuple[int, float]) -> None:
-    """Enter rounds and residual of a solve into the report."""
-    report = e.w.solver.report
-    report[REPORT_SOLVES] += outcome[0]
-    report[REPORT_RESIDUAL] = max(report[REPORT_RESIDUAL], outcome[1])
+def _sweep_tiles(e: Scope, count: int, hope: bool) -> int:
+    """Bring large islands near their solution by tiles of about a hundred bodies.
 
-
-@kernel
-def _solve_tiles(e: Scope, count: int, hope: bool, tolerance: float) -> int:
-    """Solve large islands by tiles of about a hundred bodies, the rest held still meanwhile.
-
-    Block coordinate descent on a convex function: tiles of one of eight colours do not touch each
-    other, and the objective falls with each colour. Shifting the tiles from sweep to sweep puts the
-    seams of one sweep inside the tiles of the next.
+    Block coordinate descent on a convex function: while the tiles of one of eight colours are
+    solved, the others hold still; tiles of one colour do not touch each other. Impacts are local,
+    so that this takes most of the rounds off the system of the whole island. The tiles of the
+    second sweep are shifted: they have the seams of the first inside.
     """
     v = e.w.solver
     g = v.graph
-    for sweep in range(MOST_SWEEPS):
-        _lay_tiles(e, count, SHIFTS[sweep % len(SHIFTS)])
+    for sweep in range(SWEEPS):
+        _lay_tiles(e, count, 0.5 * sweep)
         for colour in range(8):
             status = _graph(e, colour)
             if status != OK:
                 return status
             for island in range(g.known[1]):
-                rounds, _ = solve_island(e.m, v, island, e.dt, hope and sweep == 0, tolerance)
+                rounds, _ = solve_island(e.m, v, island, e.dt, hope and sweep == 0, ROUGHLY)
                 v.report[REPORT_SOLVES] += rounds
         status = _graph(e, ALL)
         if status != OK:
             return status
-        worst = 0.0
-        for island in range(g.known[1]):
-            if g.direct[island] == 0:
-                worst = max(worst, balance(e.m, v, island, e.dt))
-        if worst <= max(tolerance, ENOUGH) or sweep + 1 == MOST_SWEEPS:
-            v.report[3] += sweep + 1
-            v.report[REPORT_RESIDUAL] = max(v.report[REPORT_RESIDUAL], worst)
-            break
     return OK
+
+
+@kernel
+def _in_large(e: Scope, i: int) -> bool:
+    """Whether body i belongs to a large island."""
+    g = e.w.solver.graph
+    k = g.island[i]
+    return bool(k >= 0 and g.start[k + 1] - g.start[k] > SMALL)
 
 
 @kernel
@@ -273,7 +274,7 @@ def _lay_tiles(e: Scope, count: int, shift: float) -> None:
     g, x = e.w.solver.graph, e.s.position
     low, high = (inf, inf, inf), (-inf, -inf, -inf)
     for i in range(e.z.bodies):
-        if g.island[i] >= 0 and g.direct[g.island[i]] == 0:
+        if _in_large(e, i):
             p = (x[3 * i], x[3 * i + 1], x[3 * i + 2])
             low = (min(low[0], p[0]), min(low[1], p[1]), min(low[2], p[2]))
             high = (max(high[0], p[0]), max(high[1], p[1]), max(high[2], p[2]))
@@ -290,7 +291,7 @@ def _lay_tiles(e: Scope, count: int, shift: float) -> None:
             across *= max(wide[k], side)
     for i in range(e.z.bodies):
         g.tile[i] = -1
-        if g.island[i] >= 0 and g.direct[g.island[i]] == 0:
+        if _in_large(e, i):
             colour = 0
             for k in range(3):
                 cell = int((x[3 * i + k] - low[k]) / side + shift)
@@ -512,7 +513,7 @@ def _remember(e: Scope, c: Touch) -> None:
         n, t1, t2 = f[TF_N + q], f[TF_T1 + q], f[TF_T2 + q]
         row[PF_FORCE + q] = out[0] * n + out[3] * t1 + out[4] * t2
         row[PF_TORQUE + q] = out[5] * n + out[1] * t1 + out[2] * t2
-        row[PF_CENTRE + q] = f[TF_C + q]
+        row[PF_CENTRE + q] = e.s.position[3 * c.ints[TI_B] + q] + f[TF_ARM_B + q]
     patch = c.ints[TI_KIND] == PATCH_KIND
     row[PF_AREA] = f[TF_S]
     row[PF_VOLUME] = max(0.0, f[TF_H]) if patch else 0.0
