@@ -619,7 +619,7 @@ def new_soup(capacity: int) -> Soup:
     )
 
 
-NTI, NTF = 9, 72  # columns of Touches.ints and Touches.floats
+NTI, NTF = 9, 73  # columns of Touches.ints and Touches.floats
 
 
 def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int) -> Solver:

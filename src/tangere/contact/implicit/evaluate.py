@@ -4,9 +4,13 @@ With d the depth at the guess, u the local motion and du its change since the gu
 weight ω = dS/S_A carries
 
     normal   p = ω max(0, k (d − dt du_n) − b u_n)          judged at the end of the step
+    meeting  p = ω max(0, (k + b/dt) (d − dt du_n))     in the step in which the bodies meet
     hold     f = −ω g,  g = k_t (r + θ n × q) + (k_t dt + b_t) u_T
     break    f = −ω g  if |g| ≤ λ,  else −ω λ g/|g|              λ = μ × lagged pressure
     slide    the same with g = (λ/v_ε) u_T
+
+A damper that took all of u_n from bodies that only meet would stop them before they touch, and the
+contact would be lost: it takes the part of the way that is overlap.
 
 These are gradients of convex functions of the twists, because λ is lagged. A patch holds as a whole
 until ∫ |g|² > ∫ λ |g|; then every point is limited by itself. Where all points press or hold, there
@@ -43,6 +47,7 @@ from tangere.contact.implicit.record import (
     TF_K,
     TF_KT,
     TF_LIMIT,
+    TF_MEETS,
     TF_MU,
     TF_R1,
     TF_R2,
@@ -95,7 +100,7 @@ def evaluate(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool, along: f
     if kind == SPRING_KIND:
         _spring(f, dt, un, u1, u2)
         return
-    k, b = f[TF_K], f[TF_B]
+    k, b = f[TF_K] + f[TF_MEETS], f[TF_B]
     star = off(f, TF_U)
     limit = f[TF_MU] * f[TF_LIMIT]
     c_t, g1, g2, th = rubbing(c, dt, u1, u2, wn)

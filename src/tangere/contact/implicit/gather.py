@@ -50,6 +50,7 @@ from tangere.contact.implicit.record import (
     TF_K,
     TF_KT,
     TF_LAG,
+    TF_MEETS,
     TF_MU,
     TF_N,
     TF_R1,
@@ -501,6 +502,8 @@ def _share(e: Scope, first: int, end: int, fresh: bool) -> None:
         _kinematics(e, c)
         _law(e, c, row)
         c.floats[TF_STORED] = start_energy(t, c)
+        if c.floats[TF_STORED] == 0.0 and c.floats[TF_K] > 0.0:
+            c.floats[TF_MEETS], c.floats[TF_B] = c.floats[TF_B] / e.dt, 0.0
         held += c.floats[TF_STORED]
     if fresh and deepest < FIT:
         stored = held
@@ -575,6 +578,7 @@ def _law(e: Scope, c: Touch, row: PtrF8) -> None:
     law = pair_law(e.m, i, j, e.dt, True)
     f[TF_K], f[TF_B], f[TF_KT], f[TF_BT] = law.k, law.b, law.k_t, law.b_t
     known = ints[PI_MISSED] < FORGET
+    f[TF_MEETS] = 0.0
     f[TF_BOUNCE], f[TF_BOUNCE + 1], f[TF_BOUNCE + 2], f[TF_E] = 0.0, 0.0, 0.0, 0.0
     if law.e > 0.0 and not known:
         approach = local_twist(c, e.w.solver.ahead.free)[0]

@@ -52,6 +52,7 @@ TF_D = 64  # 3: depth lost from the start of the step to the guess: d0, dx, dy o
 TF_STORED = 67  # share of the energy stored at the start of the step [J]
 TF_E = 68  # restitution of a hard impact that begins in this step, else 0
 TF_BOUNCE = 69  # 3: its rebound, a given normal force in local order
+TF_MEETS = 72  # where bodies meet in this step, b/dt: their damper knows only the overlap, else 0
 
 Local = tuple[float, float, float, float, float, float]
 
