@@ -51,7 +51,7 @@ def swarm(seed: int, count: int) -> tg.Scene:
 @pytest.mark.parametrize("method", METHODS)
 def test_collisions_keep_the_total_momentum(method: tg.Volume | tg.Point) -> None:
     scene = swarm(1, 5)
-    sim = Simulation(scene, method=method)
+    sim = Simulation(scene, method=method, integrator="explicit")
     before = momenta(sim, scene)
     scale = sum(body.mass * np.linalg.norm(body.velocity) for body in scene.bodies)
     pressed = 0
@@ -71,7 +71,7 @@ def test_free_flight_keeps_each_body_alone() -> None:
             tg.Box((0.1, 0.2, 0.3)), position=(9.0 * k, 0, 0), orientation=rng.normal(size=4),
             velocity=rng.normal(size=3), angular_velocity=rng.normal(size=3) * 10.0,
         )  # fmt: skip
-    sim = Simulation(scene)
+    sim = Simulation(scene, integrator="explicit")
     before = [(sim[k].velocity, sim[k].angular_momentum, sim.energy.kinetic) for k in range(4)]
     sim.step(500)
     for k, (v, momentum, energy) in enumerate(before):
@@ -84,7 +84,7 @@ def test_free_flight_keeps_each_body_alone() -> None:
 def test_spinning_body_keeps_its_energy_for_a_minute(size: tuple[float, float, float]) -> None:
     scene = tg.Scene(gravity=(0, 0, 0))
     scene.add_body(tg.Box(size), mass=1.0, angular_velocity=(30.0, 50.0, -20.0))
-    sim = Simulation(scene)
+    sim = Simulation(scene, integrator="explicit")
     energy, momentum = sim.energy.kinetic, sim[0].angular_momentum
     sim.step(60_000)
     assert sim.energy.kinetic == pytest.approx(energy, rel=1e-6)
@@ -94,7 +94,7 @@ def test_spinning_body_keeps_its_energy_for_a_minute(size: tuple[float, float, f
 @pytest.mark.nojit
 def test_action_is_reaction_in_every_step() -> None:
     scene = swarm(1, 5)
-    sim = Simulation(scene)
+    sim = Simulation(scene, integrator="explicit")
     most = 0.0
     for _ in range(250):
         centres = [sim[body].centre for body in scene.bodies]
@@ -135,7 +135,7 @@ def tumble(
             velocity=turn.apply(v),
             angular_velocity=turn.apply(w),
         )
-    return Simulation(scene, method=method), q
+    return Simulation(scene, method=method, integrator="explicit"), q
 
 
 VIEWS = [

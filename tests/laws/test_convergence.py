@@ -24,7 +24,7 @@ def slide_and_spin(dt: float) -> Array:
         tg.Box((0.2, 0.2, 0.04)), mass=1.0, position=(0, 0, 0.02 - 9.81 / 2e4),
         velocity=(2.0, 0.5, 0.0), angular_velocity=(0.0, 0.0, 20.0), material=rough,
     )  # fmt: skip
-    sim = Simulation(scene, dt=dt)
+    sim = Simulation(scene, dt=dt, integrator="explicit")
     sim.step(round(0.2 / dt))
     assert np.linalg.norm(sim[0].velocity) > 0.5
     return np.concatenate((sim[0].position, sim[0].velocity, sim[0].angular_velocity))
@@ -58,7 +58,7 @@ def test_limit_of_the_explicit_step(kappa: float, beta: float, stable: bool) -> 
     )  # fmt: skip
     # a soft spring, preloaded far below, presses with 1000 N
     scene.add_spring(0, anchor_b=(0, 0, 0.5 - 1e4 - (9.81 + press) / k), stiffness=press / 1e4)
-    sim = Simulation(scene, dt=dt)
+    sim = Simulation(scene, dt=dt, integrator="explicit")
     rest = sim[0].position[2]
     sim.step(120)
     swing = abs(sim[0].position[2] - rest) + dt * abs(sim[0].velocity[2])
@@ -73,7 +73,7 @@ def test_stiffer_is_shallower() -> None:
         scene = tg.Scene()
         scene.add_floor(material=material)
         scene.add_body(tg.Box((0.2, 0.2, 0.2)), mass=1.0, position=(0, 0, 0.1), material=material)
-        sim = Simulation(scene)
+        sim = Simulation(scene, integrator="explicit")
         sim.step(5000)
         assert sim.contacts["depth"][0] == pytest.approx(9.81 / k, rel=1e-4)
 
@@ -84,7 +84,7 @@ def test_default_rest_depth_does_not_depend_on_mass() -> None:
         scene = tg.Scene()
         scene.add_floor()
         scene.add_body(tg.Box((0.2, 0.2, 0.2)), mass=mass, position=(0, 0, 0.1))
-        sim = Simulation(scene)
+        sim = Simulation(scene, integrator="explicit")
         sim.step(2000)
         assert sim.contacts["depth"][0] == pytest.approx(9.81e-5, rel=1e-6)
 
@@ -95,7 +95,7 @@ def test_pendulum_period() -> None:
     scene = tg.Scene(gravity=(0, 0, -9.81))
     scene.add_body(tg.Sphere(0.01), mass=1.0, position=(0.05, 0, -math.sqrt(1 - 0.05**2)))
     scene.add_spring(0, stiffness=1e5, damping=100.0, rest_length=length)
-    sim = Simulation(scene, dt=1e-3)
+    sim = Simulation(scene, dt=1e-3, integrator="explicit")
     crossings = []
     before = sim[0].position[0]
     for _ in range(7000):

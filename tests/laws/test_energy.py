@@ -33,7 +33,7 @@ def bouncing(method: Volume, angle: float = 0.3, dt: float = 1e-3) -> Simulation
         tg.Box((2.0, 2.0, 2.0)), mass=1.0, position=(0, 0, 2.2),
         orientation=tilted(angle, (1.0, 0.7, 0.0)), material=SPRINGY,
     )  # fmt: skip
-    return Simulation(scene, method=method, dt=dt)
+    return Simulation(scene, method=method, dt=dt, integrator="explicit")
 
 
 def whole_energy(sim: Simulation) -> float:
@@ -73,7 +73,7 @@ def loop_work(method: Volume, steps: int) -> tuple[float, float]:
     scene = tg.Scene(gravity=(0, 0, 0))
     scene.add_floor(material=SPRINGY)
     scene.add_body(tg.Box((1.0, 1.0, 1.0)), mass=heavy, material=SPRINGY)
-    sim = Simulation(scene, method=method, dt=1e-3)
+    sim = Simulation(scene, method=method, dt=1e-3, integrator="explicit")
     net, gross = 0.0, 0.0
     for k in range(steps):
         t = 2.0 * math.pi * (k + 0.5) / steps
@@ -110,7 +110,7 @@ def test_friction_of_a_led_block_takes_energy(friction: str) -> None:
     scene = tg.Scene(gravity=(0, 0, 0))
     scene.add_floor(material=rough)
     scene.add_body(tg.Box((0.4, 0.3, 0.2)), mass=1e12, position=(0, 0, 0.09), material=rough)
-    sim = Simulation(scene, method=Volume(friction="vertex" if friction == "vertex" else "exact"))
+    sim = Simulation(scene, method=Volume(friction="vertex" if friction == "vertex" else "exact"), integrator="explicit")
     taken, lowest = 0.0, 0.0
     for k in range(800):
         t = 1e-3 * k
@@ -138,7 +138,7 @@ def test_sliding_and_spinning_block_only_loses(friction: str) -> None:
         block, mass=1.0, position=(0, 0, 0.05 - depth), velocity=(1.0, 0.5, 0.0),
         angular_velocity=(0, 0, 8.0), material=rough,
     )  # fmt: skip
-    sim = Simulation(scene, method=Volume(friction="vertex" if friction == "vertex" else "exact"))
+    sim = Simulation(scene, method=Volume(friction="vertex" if friction == "vertex" else "exact"), integrator="explicit")
     energies = [sim.energy.kinetic]
     for _ in range(1500):
         sim.step()
@@ -163,7 +163,7 @@ def test_stop_of_a_slide_and_of_a_spin() -> None:
             tg.Box((0.2, 0.2, 0.04)), mass=1.0, position=(0, 0, 0.02 - depth), velocity=(v, 0, 0),
             angular_velocity=(0, 0, w), material=rough,
         )  # fmt: skip
-        sim = Simulation(scene, dt=dt)
+        sim = Simulation(scene, dt=dt, integrator="explicit")
         slide, spin = 0.0, 0.0
         for _ in range(1000):
             sim.step()
@@ -236,7 +236,7 @@ def assert_rests(shape: tg.Box | tg.Mesh, height: float) -> None:
     scene = tg.Scene()
     scene.add_floor()
     body = scene.add_body(shape, position=(0.1, 0.2, height + 0.01))
-    sim = Simulation(scene)
+    sim = Simulation(scene, integrator="explicit")
     sim.step(3000)
     low = min(float((p.vertices @ sim[body].matrix[:3, :3].T)[:, 2].min()) for p in shape.parts())
     low += float(sim[body].position[2])
@@ -282,7 +282,7 @@ def test_rocking_hull_comes_to_rest(method: Volume) -> None:
         orientation=(0.96126, 0.01283, 0.27343, -0.03234),
         angular_velocity=(0.103, -0.144, -0.017),
     )
-    sim = Simulation(scene, method=method)
+    sim = Simulation(scene, method=method, integrator="explicit")
     sim.step(20_000)
     assert sim.energy.kinetic < 1e-9
 
@@ -318,7 +318,7 @@ def heap(seed: int, count: int) -> tg.Scene:
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
 def test_heap_of_mixed_shapes_calms_down(seed: int) -> None:
     scene = heap(seed, 20)
-    sim = Simulation(scene)
+    sim = Simulation(scene, integrator="explicit")
     total = sum(body.mass for body in scene.bodies)
     highest = 0.0
     for _ in range(300):

@@ -198,6 +198,7 @@ class StepProblem:
     def _contact(self, c: Seen, u: NDArray[np.complex128]) -> complex:
         dt, f = self.dt, c.floats
         k, b, k_t, b_t, mu = f[record.TF_K : record.TF_MU + 1]
+        k += f[record.TF_MEETS]
         if c.kind == record.SPRING_KIND:
             pull = f[[record.TF_R1, record.TF_R2, record.TF_TH]]
             move, rate = u[[0, 3, 4]], np.array([k * dt + b, *(k_t * dt + b_t,) * 2])

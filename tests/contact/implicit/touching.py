@@ -157,6 +157,7 @@ class Contact:
         f[record.TF_U : record.TF_U + 6] = self.star
         f[record.TF_K : record.TF_MU + 1] = law[:5]
         f[record.TF_LIMIT] = law.limit
+        f[record.TF_MEETS] = 0.0
         f[record.TF_R1 : record.TF_TH + 1] = law.r1, law.r2, law.th
         f[record.TF_AREA] = self.area
         f[record.TF_S : record.TF_HY + 1] = sums
