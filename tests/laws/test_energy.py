@@ -110,7 +110,11 @@ def test_friction_of_a_led_block_takes_energy(friction: str) -> None:
     scene = tg.Scene(gravity=(0, 0, 0))
     scene.add_floor(material=rough)
     scene.add_body(tg.Box((0.4, 0.3, 0.2)), mass=1e12, position=(0, 0, 0.09), material=rough)
-    sim = Simulation(scene, method=Volume(friction="vertex" if friction == "vertex" else "exact"), integrator="explicit")
+    sim = Simulation(
+        scene,
+        method=Volume(friction="vertex" if friction == "vertex" else "exact"),
+        integrator="explicit",
+    )
     taken, lowest = 0.0, 0.0
     for k in range(800):
         t = 1e-3 * k
@@ -138,7 +142,11 @@ def test_sliding_and_spinning_block_only_loses(friction: str) -> None:
         block, mass=1.0, position=(0, 0, 0.05 - depth), velocity=(1.0, 0.5, 0.0),
         angular_velocity=(0, 0, 8.0), material=rough,
     )  # fmt: skip
-    sim = Simulation(scene, method=Volume(friction="vertex" if friction == "vertex" else "exact"), integrator="explicit")
+    sim = Simulation(
+        scene,
+        method=Volume(friction="vertex" if friction == "vertex" else "exact"),
+        integrator="explicit",
+    )
     energies = [sim.energy.kinetic]
     for _ in range(1500):
         sim.step()
