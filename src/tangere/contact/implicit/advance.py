@@ -29,6 +29,7 @@ from tangere.contact.implicit.record import (
     TF_BOUNCE,
     TF_BT,
     TF_C,
+    TF_D,
     TF_DEPTH,
     TF_E,
     TF_F,
@@ -65,7 +66,7 @@ from tangere.contact.implicit.record import (
     local_twist,
     touch,
 )
-from tangere.contact.implicit.stored import set_limit, spring_energy
+from tangere.contact.implicit.stored import imprint, set_limit, spring_energy, start_energy
 from tangere.dynamics.islands import SMALL, find_islands, same_edges
 from tangere.dynamics.rigid import free_rotation, world_point
 from tangere.maths.quat import matrix_into, product, turn_back, unit
@@ -179,9 +180,38 @@ def advance(e: Scope, fresh: bool) -> int:
             break
         for i in range(6 * (e.z.bodies + e.z.floors)):
             v.ahead.guess[i] = v.ahead.twist[i]
+    if status == OK and _overdrawn(e):
+        status = _solve(e, False, TOLERANCE)
     if status == OK:
         _finish(e)
     return status
+
+
+@kernel
+def _overdrawn(e: Scope) -> bool:
+    """Whether contacts gave more energy than they had; those then yield once more.
+
+    The step takes depth to be linear in the motion. Where a body turns far within it, as a top
+    does, the depth from which the linear springs unload is not that at which energy was stored.
+    With no more stored in the linear springs than there is, convexity forbids the excess.
+    """
+    t, twist = e.w.solver.touches, e.w.solver.ahead.twist
+    found = False
+    for k in range(t.used[0]):
+        c = touch(t, k)
+        f = c.floats
+        if c.ints[TI_KIND] == SPRING_KIND or not f[TF_F] > 0.0 or f[TF_E] > 0.0:
+            continue
+        un, w1, w2, _, _, _ = local_twist(c, twist)
+        left = f[TF_STORED] - e.dt * (f[TF_F] * un + f[TF_F + 1] * w1 + f[TF_F + 2] * w2)
+        if left < -SPARE * f[TF_SIZE] * f[TF_F]:
+            star, way = off(f, TF_U), off(f, TF_D)
+            way[0], way[1], way[2] = e.dt * star[0], -e.dt * star[2], e.dt * star[1]
+            held, stored = start_energy(t, c), max(0.0, f[TF_STORED])
+            if held > stored:
+                imprint(t, c, 1.0 - sqrt(stored / held))
+                found = True
+    return found
 
 
 @kernel
@@ -621,7 +651,8 @@ def settle(e: Scope) -> None:
             continue
         ints[PI_MISSED] = min(ints[PI_MISSED] + 1, FORGET)
         row[PF_AREA], row[PF_VOLUME], row[PF_DEPTH] = 0.0, 0.0, 0.0
-        row[PF_PRESS], row[PF_LAG], row[PF_STORED], row[PF_SPARE] = 0.0, 0.0, 0.0, 0.0
+        row[PF_PRESS], row[PF_LAG], row[PF_STORED] = 0.0, 0.0, 0.0
+        row[PF_SPARE] = min(0.0, row[PF_SPARE])  # a debt remains
         for q in range(3):
             row[PF_FORCE + q], row[PF_TORQUE + q] = 0.0, 0.0
         if ints[PI_MISSED] >= FORGET:
