@@ -219,13 +219,16 @@ def test_a_body_can_be_dragged(session: Session) -> None:
 
 
 def test_method_switches_and_hides_what_it_does_not_have(session: Session) -> None:
+    normalised = session.page.get_by_text("Normalised", exact=True)
     session.choose("Method", "point")
     session.wait_for(lambda frame: frame.built.settings.method == "point")
     session.page.get_by_text("deepest point").wait_for()
-    session.page.get_by_text("Normalised", exact=True).wait_for(state="detached")
+    normalised.wait_for(state="detached")
+    assert normalised.count() == 0
     session.choose("Method", "volume")
     session.wait_for(lambda frame: frame.built.settings.method == "volume")
-    session.page.get_by_text("Normalised", exact=True).wait_for()
+    normalised.wait_for()
+    assert normalised.count() == 1
 
 
 def test_step_switches_and_shows_what_it_has(session: Session) -> None:

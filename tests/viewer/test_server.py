@@ -22,13 +22,14 @@ def server() -> Iterator[Server]:
     close_server(opened)
 
 
-def shake_hands(server: Server, origin: str | None) -> None:
+def shake_hands(server: Server, origin: str | None) -> bytes | str:
+    """The page's first message."""
     protocol = Subprotocol(f"viser-v{viser.__version__}")
     address = f"ws://{HOST}:{server.get_port()}"
     with connect(
         address, origin=None if origin is None else Origin(origin), subprotocols=[protocol]
     ) as connection:
-        assert connection.recv(timeout=10)  # the page's first message
+        return connection.recv(timeout=10)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_foreign_pages_are_refused(server: Server, origin: str) -> None:
 
 @pytest.mark.parametrize("origin", ["http://127.0.0.1:8080", "http://localhost:9000", None])
 def test_pages_of_this_machine_are_served(server: Server, origin: str | None) -> None:
-    shake_hands(server, origin)
+    assert shake_hands(server, origin)
 
 
 def test_only_the_loopback_address_is_bound(server: Server) -> None:
