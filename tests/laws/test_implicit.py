@@ -8,12 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from laws.places import VIEWS, Place, same_from, tumble
 from numpy.typing import NDArray
 from oracles.quadrature import coulomb
 from scipy.spatial.transform import Rotation
 
 import tangere as tg
-from tangere.scene.compile import quat_product
 from tangere.simulation import Simulation, Volume
 
 Array = NDArray[np.float64]
@@ -315,54 +315,13 @@ def test_conveyor_puts_work_in() -> None:
 # ---------------------------------------------------------------- the same from another place
 
 
-def tumble(turn: Rotation, shift: Array) -> tuple[Simulation, Array]:
-    q = np.asarray(turn.as_quat(scalar_first=True))
-    up = turn.apply((0.0, 0.0, 1.0))
-    scene = tg.Scene(gravity=-9.81 * up)
-    scene.add_floor(normal=up, height=float(up @ shift))
-    specs = [
-        (tg.Box((0.2, 0.3, 0.1)), (0.0, 0.0, 0.0501), (1.0, 0.3, 0.0), (0.0, 0.0, 3.0)),
-        (tg.Box((0.1, 0.1, 0.1)), (0.02, 0.03, 0.151), (0.5, 0.0, 0.0), (0.0, 0.0, 0.0)),
-        (tg.Cylinder(0.08, 0.2, facets=10), (0.35, 0.1, 0.11), (-1.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
-    ]
-    for shape, x, v, w in specs:
-        scene.add_body(
-            shape,
-            position=shift + turn.apply(x),
-            orientation=q,
-            velocity=turn.apply(v),
-            angular_velocity=turn.apply(w),
-        )
-    return implicit(scene), q
+@pytest.mark.parametrize("place", VIEWS)
+def test_physics_does_not_know_where_the_world_stands(place: Place) -> None:
+    def run(seen_from: Place) -> Simulation:
+        return implicit(tumble(seen_from, (0.0501, 0.151, 0.11)))
 
-
-VIEWS = [
-    (Rotation.from_rotvec((0.0, 0.0, 0.7)), (0.0, 0.0, 0.0)),
-    (Rotation.from_rotvec((1.0, -2.0, 0.5)), (0.0, 0.0, 0.0)),
-    (Rotation.from_rotvec((math.pi, 0.0, 0.0)), (0.0, 0.0, 0.0)),
-    (Rotation.identity(), (3.0, -7.0, 2.0)),
-    (Rotation.from_rotvec((0.3, 0.2, 1.5)), (-1.0, 4.0, 5.0)),
-]
-
-
-@pytest.mark.parametrize(("turn", "shift"), VIEWS)
-def test_physics_does_not_know_where_the_world_stands(
-    turn: Rotation, shift: tuple[float, ...]
-) -> None:
-    here, _ = tumble(Rotation.identity(), np.zeros(3))
-    there, q = tumble(turn, np.array(shift))
-    touched = 0
-    for _ in range(5):
-        here.step(5)
-        there.step(5)
-        touched += len(here.contacts)
-        # solved to 1e-9 m/s each, over an eighth of a second, and that grows in impacts
-        expected = np.array(shift) + turn.apply(here.positions)
-        assert there.positions == pytest.approx(expected, abs=1e-7)
-        seen = quat_product(np.tile(q, (3, 1)), here.orientations)
-        alike = np.abs(np.sum(seen * there.orientations, axis=1))
-        assert alike == pytest.approx(np.ones(3), abs=1e-9)
-    assert touched > 3
+    # solved to 1e-9 m/s each, over an eighth of a second, and that grows in impacts
+    assert same_from(place, run, 5, apart=1e-7, askew=1e-9) > 3
 
 
 # ---------------------------------------------------------------- slopes

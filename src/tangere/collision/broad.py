@@ -104,6 +104,16 @@ def below_floor(box: PtrF8, plane: PtrF8) -> bool:
 
 
 @kernel
+def near(z: Sizes, m: Model, w: World, key: int) -> bool:
+    """Whether the boxes of a pair meet, or the part's box the floor: known from the list alone."""
+    j = key >> (2 * BITS)
+    box = off(w.aabb, 6 * ((key >> BITS) & MASK))
+    if j >= z.bodies:
+        return below_floor(box, off(m.floor_plane, 4 * (j - z.bodies)))
+    return not boxes_apart(box, off(w.aabb, 6 * (key & MASK)))
+
+
+@kernel
 def update_pairs(z: Sizes, m: Model, h: Hulls, s: State, dt: float, w: Work, left: int) -> int:
     """Bring the pair list up to date after `left` parts left their boxes; OK or PAIRS_FULL.
 

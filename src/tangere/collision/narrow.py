@@ -84,6 +84,18 @@ def boxes_gap(m: Model, h: Hulls, s: State, p: int, q: int, n: Vec3) -> float:
 
 
 @kernel
+def lowest(b: View, plane: PtrF8) -> tuple[int, float]:
+    """Vertex deepest below a plane N·x = d, and its depth [m]."""
+    under, depth = 0, -inf
+    for i in range(b.vert_count):
+        x = off(b.verts, 3 * i)
+        below = plane[3] - (x[0] * plane[0] + x[1] * plane[1] + x[2] * plane[2])
+        if below > depth:
+            under, depth = i, below
+    return under, depth
+
+
+@kernel
 def thinner(a: View, b: View, n: Vec3) -> float:
     """Thickness along n of the thinner of two parts [m]."""
     back = scale(-1.0, n)

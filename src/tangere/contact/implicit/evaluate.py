@@ -60,9 +60,11 @@ from tangere.contact.implicit.record import (
     TI_POLYGON,
     TI_POLYGONS,
     Touch,
+    fan_area,
+    fan_point,
     local_twist,
 )
-from tangere.maths.quadrature import POINTS, triangle_point
+from tangere.maths.quadrature import POINTS
 from tangere.model import Touches
 
 # Below this slip speed kinetic friction fades to zero [m/s].
@@ -243,18 +245,13 @@ def _press_points(t: Touches, c: Touch, q: Trial) -> None:
     at = off(t.fan, 3 * c.ints[TI_FAN])
     for poly in range(c.ints[TI_POLYGONS]):
         corners = t.corners[c.ints[TI_POLYGON] + poly]
-        ox, oy, od = at[0], at[1], at[2]
         last = off(at, 3 * corners)
         for i in range(1, corners + 1):
             here = off(at, 3 * i)
-            area = 0.5 * ((last[0] - ox) * (here[1] - oy) - (last[1] - oy) * (here[0] - ox))
-            area /= f[TF_AREA]
+            area = fan_area(at, last, here) / f[TF_AREA]
             for j in range(POINTS):
-                w, l0, l1, l2 = triangle_point(j)
+                w, x, y, d = fan_point(j, at, last, here)
                 w *= area
-                x = l0 * ox + l1 * last[0] + l2 * here[0]
-                y = l0 * oy + l1 * last[1] + l2 * here[1]
-                d = l0 * od + l1 * last[2] + l2 * here[2]
                 p = q.k * d + q.p0 + q.px * x + q.py * y
                 if p > 0.0:
                     fn += w * p
@@ -284,19 +281,14 @@ def _rub_points(t: Touches, c: Touch, q: Trial) -> None:
     at = off(t.fan, 3 * c.ints[TI_FAN])
     for poly in range(c.ints[TI_POLYGONS]):
         corners = t.corners[c.ints[TI_POLYGON] + poly]
-        ox, oy, od = at[0], at[1], at[2]
         last = off(at, 3 * corners)
         for i in range(1, corners + 1):
             here = off(at, 3 * i)
-            area = 0.5 * ((last[0] - ox) * (here[1] - oy) - (last[1] - oy) * (here[0] - ox))
-            area /= f[TF_AREA]
+            area = fan_area(at, last, here) / f[TF_AREA]
             for j in range(POINTS):
-                w, l0, l1, l2 = triangle_point(j)
-                d = l0 * od + l1 * last[2] + l2 * here[2]
+                w, x, y, d = fan_point(j, at, last, here)
                 if not d > 0.0:
                     continue
-                x = l0 * ox + l1 * last[0] + l2 * here[0]
-                y = l0 * oy + l1 * last[1] + l2 * here[1]
                 e1, e2 = q.g1 - q.th * y, q.g2 + q.th * x
                 c_p = q.c_t
                 if q.mode == SLIDES:
@@ -351,15 +343,12 @@ def breaks(t: Touches, c: Touch, twist: PtrF8, dt: float) -> bool:
         last = off(at, 3 * corners)
         for i in range(1, corners + 1):
             here = off(at, 3 * i)
-            area = (last[0] - at[0]) * (here[1] - at[1]) - (last[1] - at[1]) * (here[0] - at[0])
+            area = fan_area(at, last, here)
             for j in range(POINTS):
-                w, l0, l1, l2 = triangle_point(j)
-                x = l0 * at[0] + l1 * last[0] + l2 * here[0]
-                y = l0 * at[1] + l1 * last[1] + l2 * here[1]
-                d = l0 * at[2] + l1 * last[2] + l2 * here[2]
+                w, x, y, d = fan_point(j, at, last, here)
                 if d > 0.0:
                     e1, e2 = g1 - th * y, g2 + th * x
-                    total += w * 0.5 * area * d * sqrt(e1 * e1 + e2 * e2)
+                    total += w * area * d * sqrt(e1 * e1 + e2 * e2)
             last = here
         at = off(at, 3 * (corners + 1))
     return bool(work > limit * total * per)

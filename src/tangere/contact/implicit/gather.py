@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, local_f8, off
-from tangere.collision.broad import BITS, MASK, below_floor, boxes_apart
+from tangere.collision.broad import BITS, near
 from tangere.collision.clip import ON_PLANE, View, clip_floor, clip_volume
 from tangere.collision.dual import FAILED, dual_volume
-from tangere.collision.narrow import GAP, contact_normal, highest, thinner, world_view
+from tangere.collision.narrow import GAP, contact_normal, highest, lowest, thinner, world_view
 from tangere.contact.friction import FORGET, pair_law, spring_ends
 from tangere.contact.implicit.record import (
     HOLDS,
@@ -158,7 +158,7 @@ def gather(e: Scope, fresh: bool) -> int:
         while (
             end < count and w.pairs.owner[end] == owner and w.pairs.key[end] >> (2 * BITS) == other
         ):
-            if _near(e, w.pairs.key[end]):
+            if near(e.z, e.m, w.world, w.pairs.key[end]):
                 slot = w.pairs.slot[end]
                 ints, floats = off(w.pairs.ints, NI * slot), off(w.pairs.floats, NF * slot)
                 status = OK
@@ -174,16 +174,6 @@ def gather(e: Scope, fresh: bool) -> int:
             _share(e, first, t.used[0], fresh)
         at = end
     return OK
-
-
-@kernel
-def _near(e: Scope, key: int) -> bool:
-    """Whether the boxes of a pair meet, or the part's box the floor."""
-    j = key >> (2 * BITS)
-    box = off(e.w.world.aabb, 6 * ((key >> BITS) & MASK))
-    if j >= e.z.bodies:
-        return below_floor(box, off(e.m.floor_plane, 4 * (j - e.z.bodies)))
-    return not boxes_apart(box, off(e.w.world.aabb, 6 * (key & MASK)))
 
 
 @kernel
@@ -224,7 +214,7 @@ def _pair(e: Scope, ints: PtrI4, floats: PtrF8, slot: int) -> int:
     w, soup = e.w, e.w.soup
     soup.start[0] = 0
     if moved > 0.0:
-        b = _shifted(e, q, b, n, moved)
+        _shift(b, n, -moved)
     last = FAILED
     if e.settings.algorithm == DUAL and moved == 0.0:
         last = dual_volume(a, b, point, soup, 0, e.rooms[0])
@@ -244,16 +234,15 @@ def _pair(e: Scope, ints: PtrI4, floats: PtrF8, slot: int) -> int:
 
 
 @kernel
-def _shifted(e: Scope, q: int, b: View, n: Vec3, way: float) -> View:
-    """Part b moved by `way` against n, in its own world buffers."""
+def _shift(b: View, n: Vec3, way: float) -> None:
+    """Move a part by `way` along n, in its world buffers."""
     for i in range(b.vert_count):
         x = off(b.verts, 3 * i)
         for k in range(3):
-            x[k] -= way * n[k]
+            x[k] += way * n[k]
     for f in range(b.face_count):
         plane = off(b.planes, 4 * f)
-        plane[3] -= way * (plane[0] * n[0] + plane[1] * n[1] + plane[2] * n[2])
-    return b
+        plane[3] += way * (plane[0] * n[0] + plane[1] * n[1] + plane[2] * n[2])
 
 
 @kernel
@@ -267,12 +256,7 @@ def _floor_pair(e: Scope, ints: PtrI4, floats: PtrF8, slot: int) -> int:
         floats[PF_NORMAL + k] = n[k]
         plane[k] = source[k]
     b = world_view(e.m, e.h, e.e, e.w.world, q, e.stamp)
-    under, depth = 0, -inf
-    for i in range(b.vert_count):
-        x = off(b.verts, 3 * i)
-        below = source[3] - (x[0] * n[0] + x[1] * n[1] + x[2] * n[2])
-        if below > depth:
-            under, depth = i, below
+    under, depth = lowest(b, source)
     if depth < -e.margin:
         ints[PI_PHASE] = PHASE_APART
         return OK

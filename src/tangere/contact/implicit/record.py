@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, off
+from tangere.maths.quadrature import triangle_point
 from tangere.model import NTF, NTI, Touches
 
 # Columns of Touches.ints
@@ -112,3 +113,21 @@ def add_local(c: Touch, scale: float, out: PtrF8) -> None:
         row[3] += sign * (m0 + p[1] * x2 - p[2] * x1)
         row[4] += sign * (m1 + p[2] * x0 - p[0] * x2)
         row[5] += sign * (m2 + p[0] * x1 - p[1] * x0)
+
+
+@kernel
+def fan_area(o: PtrF8, a: PtrF8, b: PtrF8) -> float:
+    """Area of a triangle of a fan: apex o, corners a and b (x, y, depth each) [m²]."""
+    return float(0.5 * ((a[0] - o[0]) * (b[1] - o[1]) - (a[1] - o[1]) * (b[0] - o[0])))
+
+
+@kernel
+def fan_point(j: int, o: PtrF8, a: PtrF8, b: PtrF8) -> tuple[float, float, float, float]:
+    """Weight (of area 1), x, y and depth of point j of a triangle of a fan."""
+    w, l0, l1, l2 = triangle_point(j)
+    return (
+        w,
+        l0 * o[0] + l1 * a[0] + l2 * b[0],
+        l0 * o[1] + l1 * a[1] + l2 * b[1],
+        l0 * o[2] + l1 * a[2] + l2 * b[2],
+    )

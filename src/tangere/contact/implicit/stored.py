@@ -20,6 +20,7 @@ from tangere.contact.implicit.record import (
     TI_POLYGON,
     TI_POLYGONS,
     Touch,
+    fan_area,
     local_twist,
 )
 from tangere.maths.quadrature import POINTS, triangle_point
@@ -37,14 +38,13 @@ def _sum(t: Touches, c: Touch, d0: float, dx: float, dy: float, power: int) -> f
     at = off(t.fan, 3 * c.ints[TI_FAN])
     for poly in range(c.ints[TI_POLYGONS]):
         corners = t.corners[c.ints[TI_POLYGON] + poly]
-        ox, oy = at[0], at[1]
-        od = at[2] + d0 + dx * ox + dy * oy
+        od = at[2] + d0 + dx * at[0] + dy * at[1]
         last = off(at, 3 * corners)
         ld = last[2] + d0 + dx * last[0] + dy * last[1]
         for i in range(1, corners + 1):
             here = off(at, 3 * i)
             hd = here[2] + d0 + dx * here[0] + dy * here[1]
-            area = 0.5 * ((last[0] - ox) * (here[1] - oy) - (last[1] - oy) * (here[0] - ox))
+            area = fan_area(at, last, here)
             if od >= 0.0 and ld >= 0.0 and hd >= 0.0:
                 if power == 1:
                     total += area * (od + ld + hd) / 3.0
@@ -99,7 +99,7 @@ def imprint(t: Touches, c: Touch, share: float) -> None:
         o, a = at, off(at, 3 * corners)
         for i in range(1, corners + 1):
             b = off(at, 3 * i)
-            area = 0.5 * ((a[0] - o[0]) * (b[1] - o[1]) - (a[1] - o[1]) * (b[0] - o[0]))
+            area = fan_area(o, a, b)
             mx, my, md = o[0] + a[0] + b[0], o[1] + a[1] + b[1], o[2] + a[2] + b[2]
             h0 += area * md / 3.0
             hx += area * (mx * md + o[0] * o[2] + a[0] * a[2] + b[0] * b[2]) / 12.0

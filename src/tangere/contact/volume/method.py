@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from math import inf
 from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, off
-from tangere.collision.broad import BITS, MASK, below_floor, boxes_apart
+from tangere.collision.broad import BITS, near
 from tangere.collision.clip import ON_PLANE, View, clip_floor, clip_volume
 from tangere.collision.dual import FAILED, dual_volume
-from tangere.collision.narrow import GAP, boxes_gap, contact_normal, thinner, world_view
+from tangere.collision.narrow import GAP, boxes_gap, contact_normal, lowest, thinner, world_view
 from tangere.contact.friction import FORGET, apply_wrench, pair_law, single_point
 from tangere.contact.volume.law import (
     DUAL,
@@ -117,10 +116,10 @@ def respond(
         ):
             if end - at >= sums_size:
                 return SOUP_FULL
-            near = _near(z, m, w, w.pairs.key[end])
-            if near or w.pairs.live[end] != 0:
+            meet = near(z, m, w.world, w.pairs.key[end])
+            if meet or w.pairs.live[end] != 0:
                 row = _row(w, at, end)
-                if not near:
+                if not meet:
                     _part(row, min(row.ints[PI_PHASE], PHASE_APART))
                 elif other >= z.bodies:
                     polygons = _touch_floor(scope, polygons, row)
@@ -128,7 +127,7 @@ def respond(
                     polygons = _touch(scope, polygons, row)
                 if polygons < 0:
                     return SOUP_FULL
-                w.pairs.live[end] = 1 if near or row.ints[PI_MISSED] < FORGET else 0
+                w.pairs.live[end] = 1 if meet or row.ints[PI_MISSED] < FORGET else 0
                 if row.ints[PI_PHASE] == PHASE_TOUCH:
                     area += row.floats[PF_AREA]
             end += 1
@@ -150,16 +149,6 @@ def _row(w: Work, first: int, pair: int) -> Row:
         off(w.pairs.floats, NF * slot),
         off(w.sums, NS * (pair - first)),
     )
-
-
-@kernel
-def _near(z: Sizes, m: Model, w: Work, key: int) -> bool:
-    """Whether the boxes of a pair meet, or the part's box the floor: known from the list alone."""
-    j = key >> (2 * BITS)
-    box = off(w.world.aabb, 6 * ((key >> BITS) & MASK))
-    if j >= z.bodies:
-        return below_floor(box, off(m.floor_plane, 4 * (j - z.bodies)))
-    return not boxes_apart(box, off(w.world.aabb, 6 * (key & MASK)))
 
 
 @kernel
@@ -238,7 +227,7 @@ def _touch_floor(e: Scope, first: int, row: Row) -> int:
     for k in range(3):
         row.floats[PF_NORMAL + k] = n[k]
     b = world_view(e.m, e.h, e.s, e.w.world, q, e.step)
-    under, depth = _lowest(b, plane)
+    under, depth = lowest(b, plane)
     if not depth > 0.0:
         _part(row, PHASE_APART)
         return first
@@ -259,18 +248,6 @@ def _plane(row: Row, point: Vec3, extra: float) -> None:
     """Set the contact plane of a pair: a point of it, and depth to count everywhere [m]."""
     row.sums[POINT], row.sums[POINT + 1], row.sums[POINT + 2] = point
     row.sums[EXTRA] = extra
-
-
-@kernel
-def _lowest(b: View, plane: PtrF8) -> tuple[int, float]:
-    """Vertex deepest below a plane N·x = d, and its depth [m]."""
-    under, depth = 0, -inf
-    for i in range(b.vert_count):
-        x = off(b.verts, 3 * i)
-        below = plane[3] - (x[0] * plane[0] + x[1] * plane[1] + x[2] * plane[2])
-        if below > depth:
-            under, depth = i, below
-    return under, depth
 
 
 @kernel
