@@ -1,0 +1,1 @@
+"""Penalty contact of meshes: distance fields, contact points in clusters, springs."""

@@ -1,0 +1,1 @@
+"""Haptic devices: the protocol, simulated ones, and an adapter for each real one."""

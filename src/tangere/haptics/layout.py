@@ -1,0 +1,286 @@
+"""The arrays of the servo side; no algorithms.
+
+A *rig* is one device, one coupling and one tool: a hand. Everything a tick reads or writes lies in
+the flat arrays of a `Rig`, so that the same kernel serves the paced loop, which never returns to
+Python, and the virtual clock, which calls it tick by tick. The names below are their columns.
+
+Frames. World axes everywhere, SI units. The tool's frame is its principal frame: origin at the
+centre of mass, axes along the principal axes of inertia, quaternion (w, x, y, z) from there to the
+world. A normal `n` of a contact plane points out of the tool, into the scene.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tangere.maths.vec import Array, LongArray
+
+# ------------------------------------------------ what a device tells: a reading
+# Device base frame in tangere's axes (x right, y away from the user, z up).
+READ_POSITION = 0  # 3: grip [m]
+READ_QUATERNION = 3  # 4: grip to base
+READ_VELOCITY = 7  # 3: [m/s]
+READ_OMEGA = 10  # 3: [rad/s], base axes
+READ_TIME = 13  # when the sample was received, monotonic [s]
+READ_BUTTONS = 14  # bit field; bit 0: clutch
+READ_GRIPPER = 15  # opening [m or rad]
+READ_SEQUENCE = 16  # counts the samples of a device; a fresh one has a new number
+READ_STATUS = 17  # 0: good; otherwise a FAULT_… of the device
+NREAD = 18
+
+# ------------------------------------------------ what is sent to it: a command
+SEND_FORCE = 0  # 3: on the user's hand at the grip, base frame [N]
+SEND_TORQUE = 3  # 3: [N m]
+SEND_TIME = 6  # [s]
+SEND_SEQUENCE = 7  # tick
+NSEND = 8
+
+# ------------------------------------------------ where the hand is: world frame
+HAND_POSITION = 0  # 3: grip [m]
+HAND_QUATERNION = 3  # 4
+HAND_VELOCITY = 7  # 3
+HAND_OMEGA = 10  # 3
+NHAND = 13
+
+# ------------------------------------------------ the tool: y = (x, q, P, L)
+TOOL_POSITION = 0  # 3: centre of mass [m]
+TOOL_QUATERNION = 3  # 4: principal frame to world
+TOOL_MOMENTUM = 7  # 3: P = m v [kg m/s]
+TOOL_ANGULAR = 10  # 3: L about the centre of mass, world axes [kg m²/s]
+NTOOL = 13
+
+# ------------------------------------------------ constants; may change between ticks
+# Coupling and tool
+SET_STEP = 0  # Δt [s]
+SET_MODE = 1  # COUPLING_…
+SET_INTEGRATOR = 2  # STEP_…
+SET_CONTACT = 3  # CONTACT_…
+SET_MASS = 4  # m [kg]
+SET_INERTIA = 5  # 3: principal moments [kg m²]
+SET_GRIP = 8  # 3: c, grip in the tool's frame [m]
+SET_GRIP_QUATERNION = 11  # 4: q_c = q⁻¹ q_h
+SET_STIFFNESS = 15  # k_c [N/m]
+SET_DAMPING = 16  # b_c [N s/m]
+SET_TURN_STIFFNESS = 17  # k_θ [N m/rad]
+SET_TURN_DAMPING = 18  # b_θ [N m s/rad]
+SET_MAX_FORCE = 19  # F_max of the coupling's spring [N]; inf: linear
+SET_MAX_TORQUE = 20  # T_max [N m]
+SET_ONSET = 21  # λ: the spring is linear up to λ F_max
+SET_GROUNDED = 22  # 1: dampers act against the world instead of the hand
+SET_GRAVITY = 23  # 3: on the tool [m/s²]
+# From device to world: x_h = origin + σ R_wd (x_d − centre), q_h = q_wd q_d q_off
+SET_SCALE = 26  # σ: virtual metres per device metre; force goes out × 1/σ, torque × 1/σ²
+SET_FRAME = 27  # 4: q_wd, device base to world
+SET_ORIGIN = 31  # 3: world point of the device's centre [m]
+SET_CENTRE = 34  # 3: device point shown there [m]
+# Safety, at the device
+SET_DEVICE_FORCE = 37  # limit of the force sent [N]
+SET_DEVICE_TORQUE = 38  # limit of the torque sent [N m]; 0: the device has none
+SET_DEVICE_POWER = 39  # limit of force × speed given to the hand [W]
+SET_DEVICE_SPEED = 40  # a hand faster than this is a fault [m/s]
+SET_DEVICE_JUMP = 41  # a step of the reading beyond this is a fault [m]
+SET_RAMP = 42  # time from zero to full force after a start or a fault [s]
+SET_FRESH = 43  # contact packets older than this let the force decay [s]
+SET_STALE = 44  # … and older than this are a fault [s]
+SET_SILENCE = 45  # a device without a new sample for so long is a fault [s]
+SET_PASSIVITY = 46  # 1: passivity controller on
+SET_SLEW = 47  # most change of the force sent [N/s]; inf: none
+NSET = 48
+
+COUPLING_VIRTUAL, COUPLING_DIRECT = 0, 1
+STEP_IMPLICIT, STEP_IMPLICIT13, STEP_RK4, STEP_EULER = 0, 1, 2, 3
+CONTACT_PLANES, CONTACT_LINEAR, CONTACT_HELD, CONTACT_PLANES_START = 0, 1, 2, 3
+
+# ------------------------------------------------ the contact packet
+MAX_PLANES = 16
+# One plane: the point r of the tool presses with s = k (δ + d) + b n·(v + ω × Rr − u),
+# δ = n·(x + Rr − p0 − u (t − t_k)), while s > 0 and δ + d > 0
+PLANE_POINT = 0  # 3: r, tool's frame [m]
+PLANE_ANCHOR = 3  # 3: p0 at the packet's time, world [m]
+PLANE_NORMAL = 6  # 3: n, out of the tool
+PLANE_STIFFNESS = 9  # k [N/m], times the blend weight
+PLANE_DAMPING = 10  # b [N s/m]
+PLANE_TOLERANCE = 11  # d [m]
+PLANE_VELOCITY = 12  # 3: u, of the surface touched [m/s]
+PLANE_FRICTION = 15  # μ; 0: none
+PLANE_SHEAR = 16  # k_t, stiffness of the friction spring [N/m]
+PLANE_NAME = 17  # whole number > 0; the same from packet to packet for the same contact point
+NPLANE = 18
+PACKET_SEQUENCE = 0
+PACKET_TIME = 1  # t_k of the tool state that the query used [s]
+PACKET_COUNT = 2  # planes
+PACKET_FLAGS = 3  # PACKET_TRUNCATED …
+PACKET_DEPTH = 4  # deepest overlap [m]
+PACKET_STATE = 5  # 13: y_k
+PACKET_WRENCH = 18  # 6: contact force and torque on the tool at its centre of mass, at y_k
+PACKET_STIFFNESS = 24  # 36: −∂W/∂(x, φ) at y_k, row by row
+PACKET_DAMPING = 60  # 36: −∂W/∂(v, ω) at y_k
+PACKET_PLANES = 96  # MAX_PLANES × NPLANE
+NPACKET = PACKET_PLANES + MAX_PLANES * NPLANE
+PACKET_TRUNCATED, PACKET_LATE = 1, 2
+
+# ------------------------------------------------ friction of the planes, kept by the tool
+GRIP_NAME = 0  # of the plane
+GRIP_ANCHOR = 1  # 3: where the surface is held, relative to the moving surface: world [m]
+NGRIP = 4
+
+# ------------------------------------------------ what the tool step says
+OUT_FORCE = 0  # 3: F_c of the coupling on the tool [N]
+OUT_TORQUE = 3  # 3: T_θ [N m], to be felt at the grip
+OUT_CONTACT = 6  # 6: contact force and torque on the tool at its centre of mass
+OUT_ENERGY = 12  # kinetic + springs of coupling and planes [J]
+OUT_DEVIATION = 13  # |x_h − x − Rc| [m]
+OUT_ANGLE = 14  # |u_c| [rad]
+OUT_DEPTH = 15  # largest δ over the planes [m]
+OUT_ACTIVE = 16  # planes that press
+OUT_PASSES = 17  # solves
+NOUT = 18
+
+# ------------------------------------------------ one row of the trace, per rig
+ROW_TIME = 0  # of the tick's deadline since the start [s]
+ROW_DEVICE = 1  # 13: position, quaternion, velocity, angular velocity as read
+ROW_HAND = 14  # 13: the same in the world
+ROW_TOOL = 27  # 13: position, quaternion of the tool, velocity, angular velocity
+ROW_COUPLING = 40  # 6: F_c and T_θ on the tool
+ROW_CONTACT = 46  # 6: contact wrench on the tool
+ROW_SENT = 52  # 6: force and torque sent to the device
+ROW_OBSERVED = 58  # energy given to the simulation through the hand [J], never much below zero
+ROW_SPENT = 59  # energy taken out by the passivity controller [J]
+ROW_STORED = 60  # energy held by tool, coupling and planes [J]
+ROW_DEPTH = 61  # [m]
+ROW_PLANES = 62  # planes that press
+ROW_AGE = 63  # of the contact packet [s]
+ROW_LATE = 64  # start of the tick after its deadline [s]; 0 on the virtual clock
+ROW_SPENT_TIME = 65  # of the tick [s]; 0 on the virtual clock
+ROW_FAULT = 66  # bits FAULT_…
+ROW_BUTTONS = 67
+ROW_GAIN = 68  # ramp and decay: share of the computed force that is sent
+ROW_MISSED = 69  # ticks left out before this one
+NROW = 70
+
+# ------------------------------------------------ faults, as bits
+FAULT_READ = 1  # the device could not be read
+FAULT_SILENT = 2  # no new sample for too long
+FAULT_JUMP = 4  # the reading jumped
+FAULT_SPEED = 8  # the hand moves faster than allowed
+FAULT_NAN_READING = 16
+FAULT_WRITE = 32  # the device did not take the force
+FAULT_STALE = 64  # no contact packet for too long: the contact loop hangs or died
+FAULT_NAN_CONTACT = 128
+FAULT_NAN_FORCE = 256
+FAULT_TOOL = 512  # the tool's state left all bounds and was put back to the hand
+FAULT_LIMIT = 1024  # not a fault: force, torque or power was limited in this tick
+FAULT_PASSIVITY = 2048  # not a fault: the passivity controller acted in this tick
+FAULT_RECORD = 4096  # the recording stopped (disk full …); the session goes on
+FAULT_VIEWER = 8192  # the viewer went away; the session goes on
+FAULT_ESCAPE = 16384  # stopped by the user or the watchdog
+STOPS_FORCE = (
+    FAULT_READ
+    | FAULT_SILENT
+    | FAULT_JUMP
+    | FAULT_SPEED
+    | FAULT_NAN_READING
+    | FAULT_WRITE
+    | FAULT_STALE
+    | FAULT_NAN_CONTACT
+    | FAULT_NAN_FORCE
+    | FAULT_TOOL
+    | FAULT_ESCAPE
+)
+
+# ------------------------------------------------ where readings come from
+SOURCE_TABLE = 0  # one row per tick, sampled ahead: scripts and playback
+SOURCE_ARM = 1  # a person's arm and a device model, computed in the tick
+SOURCE_PORT = 2  # an adapter's thread, through mailboxes
+
+
+class Rig(NamedTuple):
+    """One hand: every array that a tick reads or writes.
+
+    | field     | meaning                                                       | shape           |
+    | settings  | SET_…                                                         | (NSET,)         |
+    | reading   | newest sample of the device, READ_…                           | (NREAD,)        |
+    | hand      | HAND_…, after scale and clutch                                | (NHAND,)        |
+    | tool      | TOOL_…                                                        | (NTOOL,)        |
+    | packet    | newest contact packet, PACKET_…                               | (NPACKET,)      |
+    | grips     | friction anchors of the planes, GRIP_…                        | (MAX_PLANES, 4) |
+    | out       | OUT_…                                                         | (NOUT,)         |
+    | send      | SEND_…                                                        | (NSEND,)        |
+    | row       | ROW_…                                                         | (NROW,)         |
+    | memory    | of the safety stage and the clutch, see `haptics.safety`      | (64,)           |
+    | source    | SOURCE_…, rows of the table                                   | (2,) int64      |
+    | table     | readings, or where an arm wants to be, one row per tick       | (ticks, NREAD)  |
+    | arm       | parameters and state of a person's arm, see `haptics.arm`     | (256,)          |
+    | inbox     | mailbox of readings from an adapter, see `haptics.mailbox`    | …               |
+    | inbox_at  | its indices                                                   | int64           |
+    | outbox    | mailbox of commands to the adapter; outbox_at: its indices    | …               |
+    | packets   | … of contact packets from the contact loop                    | …               |
+    | states    | … of tool states to the contact loop                          | …               |
+    """
+
+    settings: Array
+    reading: Array
+    hand: Array
+    tool: Array
+    packet: Array
+    grips: Array
+    out: Array
+    send: Array
+    row: Array
+    memory: Array
+    source: LongArray
+    table: Array
+    arm: Array
+    inbox: Array
+    inbox_at: LongArray
+    outbox: Array
+    outbox_at: LongArray
+    packets: Array
+    packets_at: LongArray
+    states: Array
+    states_at: LongArray
+
+
+# State published to the contact loop: time, then the tool, then the tick's number
+STATE_TIME = 0
+STATE_TOOL = 1  # 13
+STATE_SEQUENCE = 14
+NSTATE = 15
+
+
+def new_mailbox(width: int) -> tuple[Array, LongArray]:
+    """Three slots of `width` floats and the indices of a latest-value hand-over."""
+    return np.zeros((3, width)), np.array([0, 1, 2], dtype=np.int64)
+
+
+def new_rig(ticks: int = 1) -> Rig:
+    """All arrays of a hand; `ticks` rows for a table."""
+    quiet = np.zeros(NREAD)
+    quiet[READ_QUATERNION] = 1.0
+    rig = Rig(
+        np.zeros(NSET),
+        quiet,
+        np.zeros(NHAND),
+        np.zeros(NTOOL),
+        np.zeros(NPACKET),
+        np.zeros((MAX_PLANES, NGRIP)),
+        np.zeros(NOUT),
+        np.zeros(NSEND),
+        np.zeros(NROW),
+        np.zeros(64),
+        np.array([SOURCE_TABLE, ticks], dtype=np.int64),
+        np.tile(quiet, (ticks, 1)),
+        np.zeros(256),
+        *new_mailbox(NREAD),
+        *new_mailbox(NSEND),
+        *new_mailbox(NPACKET),
+        *new_mailbox(NSTATE),
+    )
+    for place in (rig.hand[HAND_QUATERNION:], rig.tool[TOOL_QUATERNION:]):
+        place[0] = 1.0
+    for place in (SET_GRIP_QUATERNION, SET_FRAME):
+        rig.settings[place] = 1.0
+    rig.settings[SET_SCALE] = 1.0
+    return rig

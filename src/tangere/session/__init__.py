@@ -1,0 +1,1 @@
+"""A running haptic session: scene, method, coupling and device meet here."""
