@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import atan2, copysign, cos, sin, sqrt
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8
-from tangere.maths.vec import Vec3
+from tangere.maths.vec import Vec3, norm
 
 Quat = tuple[float, float, float, float]
 
@@ -62,3 +62,30 @@ def turn_back(r: PtrF8, v: Vec3) -> Vec3:
         r[1] * v[0] + r[4] * v[1] + r[7] * v[2],
         r[2] * v[0] + r[5] * v[1] + r[8] * v[2],
     )
+
+
+@kernel
+def conjugate(q: Quat) -> Quat:
+    """The turn back."""
+    return (q[0], -q[1], -q[2], -q[3])
+
+
+@kernel
+def exp(u: Vec3) -> Quat:
+    """The turn by |u| [rad] about u."""
+    angle = norm(u)
+    # sin(a/2)/a, by its series where the quotient would lose digits
+    s = 0.5 - angle * angle / 48.0 if angle < 1e-4 else sin(0.5 * angle) / angle
+    return (cos(0.5 * angle), s * u[0], s * u[1], s * u[2])
+
+
+@kernel
+def log(q: Quat) -> Vec3:
+    """Rotation vector of q, the shorter way round: angle [rad] times axis, at most π long."""
+    sine = norm((q[1], q[2], q[3]))
+    # 2 atan(sine/w)/sine, by its series near zero; for w < 0 the turn is that of −q
+    if sine < 1e-4:
+        s = 2.0 / q[0] * (1.0 - sine * sine / (3.0 * q[0] * q[0]))
+    else:
+        s = 2.0 * atan2(copysign(sine, q[0]), abs(q[0])) / sine
+    return (s * q[1], s * q[2], s * q[3])
