@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import atan2, cos, sin, sqrt
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8
 from tangere.maths.vec import Vec3
 
 Quat = tuple[float, float, float, float]
+
+# Below this square of an angle two terms of a series are exact to rounding.
+SMALL_TURN = 1e-8
 
 
 @kernel
@@ -27,6 +30,42 @@ def unit(q: Quat) -> Quat:
     """Q / |q|."""
     s = 1.0 / sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
     return (s * q[0], s * q[1], s * q[2], s * q[3])
+
+
+@kernel
+def conjugate(q: Quat) -> Quat:
+    """The opposite turn."""
+    return (q[0], -q[1], -q[2], -q[3])
+
+
+@kernel
+def from_vector(phi: Vec3) -> Quat:
+    """Unit quaternion of a turn by |φ| about φ [rad]."""
+    angle2 = phi[0] * phi[0] + phi[1] * phi[1] + phi[2] * phi[2]
+    if angle2 < SMALL_TURN:
+        s = 0.5 - angle2 / 48.0
+        w = 1.0 - angle2 / 8.0
+    else:
+        angle = sqrt(angle2)
+        s = sin(0.5 * angle) / angle
+        w = cos(0.5 * angle)
+    return (w, s * phi[0], s * phi[1], s * phi[2])
+
+
+@kernel
+def to_vector(q: Quat) -> Vec3:
+    """Turn of a quaternion as a vector, 2 Log q [rad]: 0 … π for w ≥ 0, π … 2π for w < 0.
+
+    Any positive multiple of q gives the same; q and −q are the short and the long way round.
+    """
+    w, x, y, z = q
+    s2 = x * x + y * y + z * z
+    if w > 0.0 and s2 < SMALL_TURN * w * w:
+        f = 2.0 / w * (1.0 - s2 / (3.0 * w * w))
+    else:
+        s = sqrt(s2)
+        f = 2.0 * atan2(s, w) / s
+    return (f * x, f * y, f * z)
 
 
 @kernel
