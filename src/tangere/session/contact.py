@@ -125,7 +125,8 @@ class SceneContact:
         grip = c.state.position[i] + rotation @ data[springs, 0:3].mean(axis=0)
         stretch = float(np.linalg.norm(target - grip))
         if isinstance(tool.coupling, VirtualCoupling) and stretch > 0.0:
-            k = min(k, tool.coupling.scale * tool.coupling.max_force / stretch)  # the saturated spring's secant
+            # the saturated spring's secant
+            k = min(k, tool.coupling.scale * tool.coupling.max_force / stretch)
         velocity = hand[HAND_VELOCITY : HAND_VELOCITY + 3] + np.cross(
             hand[HAND_OMEGA : HAND_OMEGA + 3], ends
         )
