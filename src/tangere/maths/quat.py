@@ -101,3 +101,12 @@ def turn_back(r: PtrF8, v: Vec3) -> Vec3:
         r[1] * v[0] + r[4] * v[1] + r[7] * v[2],
         r[2] * v[0] + r[5] * v[1] + r[8] * v[2],
     )
+
+
+@kernel
+def turn_between(a: Quat, b: Quat) -> Vec3:
+    """The turn from a to b as a vector, the short way round: b = from_vector(turn) a."""
+    e = product(b, conjugate(a))
+    if e[0] < 0.0:
+        e = (-e[0], -e[1], -e[2], -e[3])
+    return to_vector(e)
