@@ -39,7 +39,7 @@ from tangere.haptics.layout import (
     SEND_FORCE,
     SEND_TORQUE,
 )
-from tangere.maths.quat import Quat, conjugate, exp, log, product, unit
+from tangere.maths.quat import Quat, from_vector, product, turn_between, unit
 from tangere.maths.vec import Vec3, axpy, dot, norm, scale, sub
 
 # ------------------------------------------------ parameters
@@ -119,8 +119,7 @@ def _advance(arm: PtrF8, wanted: PtrF8, sent: PtrF8, dt: float) -> None:
     x_from = _vec(arm, ARM_WANTED)
     step_w = scale(share, sub(x_to, x_from))
     q_from = _quat(arm, ARM_WANTED + 3)
-    way = log(product(_quat(wanted, READ_QUATERNION), conjugate(q_from)))
-    turn_w = scale(share, way)
+    turn_w = scale(share, turn_between(q_from, _quat(wanted, READ_QUATERNION)))
     stretch = sub(x_from, _vec(arm, ARM_POSITION))
     q = _quat(arm, ARM_QUATERNION)
     for part in range(parts):
@@ -131,18 +130,18 @@ def _advance(arm: PtrF8, wanted: PtrF8, sent: PtrF8, dt: float) -> None:
         _put(arm, ARM_POSITION, axpy(1.0, step, _vec(arm, ARM_POSITION)))
         stretch = sub(axpy(part + 1.0, step_w, x_from), _vec(arm, ARM_POSITION))
 
-        q_w = product(exp(scale(float(part), turn_w)), q_from)
-        bend = log(product(q_w, conjugate(q)))
+        q_w = product(from_vector(scale(float(part), turn_w)), q_from)
+        bend = turn_between(q, q_w)
         omega, turn = _midpoint(
             arm, 1, (arm[ARM_INERTIA] + arm[ARM_DEVICE_INERTIA], h), bend, turn_w, torque
         )
         _put(arm, ARM_OMEGA, omega)
-        q = unit(product(exp(turn), q))
+        q = unit(product(from_vector(turn), q))
     for i in range(4):
         arm[ARM_QUATERNION + i] = q[i]
     for i in range(7):
         arm[ARM_WANTED + i] = wanted[READ_POSITION + i]
-    bend = log(product(_quat(arm, ARM_WANTED + 3), conjugate(q)))
+    bend = turn_between(q, _quat(arm, ARM_WANTED + 3))
     v = _vec(arm, ARM_VELOCITY)
     omega = _vec(arm, ARM_OMEGA)
     arm[ARM_STORED] = 0.5 * (
@@ -224,8 +223,7 @@ def _sample(arm: PtrF8, time: float, period: float) -> None:
     if arm[ARM_SAMPLES] > 0.0:
         blend = period / (period + arm[ARM_FILTER])
         v = scale(1.0 / period, sub(x, _vec(arm, ARM_SAMPLE)))
-        before = _quat(arm, ARM_SAMPLE + 3)
-        omega = scale(1.0 / period, log(product(q, conjugate(before))))
+        omega = scale(1.0 / period, turn_between(_quat(arm, ARM_SAMPLE + 3), q))
         v_old = _vec(arm, ARM_SAMPLE + 7)
         omega_old = _vec(arm, ARM_SAMPLE + 10)
         _put(arm, ARM_SAMPLE + 7, axpy(blend, sub(v, v_old), v_old))
