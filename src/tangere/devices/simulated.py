@@ -65,17 +65,18 @@ class Scripted(Adapter):
         """One reading per tick (ticks, NREAD), checked: finite, orientations of unit length."""
         rows = _empty_table(rate, ticks)
         for n in range(ticks):
-            self._fill(n / rate, rows[n])
+            self.fill(n / rate, rows[n])
         return rows
 
     def _connect(self) -> None:
         self._begin = time.monotonic()
 
     def _receive(self, out: Array) -> bool:
-        self._fill(time.monotonic() - self._begin, out)
+        self.fill(time.monotonic() - self._begin, out)
         return True
 
-    def _fill(self, t: float, out: Array) -> None:
+    def fill(self, t: float, out: Array) -> None:
+        """Pose, twist and buttons at one time, checked."""
         x, q, twist = self._at(t)
         if twist is None:
             twist = self._differences(t, x, q)
@@ -296,7 +297,7 @@ class Hand(Adapter):
         self,
         intent: Script | Scripted = lambda _: (0.0, 0.0, 0.0),
         *,
-        device: str | DeviceModel = DeviceModel(),  # noqa: B008 frozen
+        device: str | DeviceModel | None = None,
         mass: float = 0.15,
         stiffness: float = 300.0,
         damping: float = 5.0,
@@ -305,7 +306,7 @@ class Hand(Adapter):
         rotational_damping: float = 0.03,
         substeps: int = 4,
     ) -> None:
-        self.model = device_model(device) if isinstance(device, str) else device
+        self.model = device_model(device) if isinstance(device, str) else device or DeviceModel()
         known = model(self.model.name) if isinstance(device, str) else _unlimited("hand")
         super().__init__(
             replace(
@@ -364,10 +365,14 @@ class Hand(Adapter):
     def table(self, rate: float, ticks: int) -> Array:
         """Where the person wants to be, one row per tick (ticks, NREAD)."""
         rows = self.intent.table(rate, ticks)
-        if not self.info.senses_rotation:
-            rows[:, READ_QUATERNION : READ_QUATERNION + 4] = UPRIGHT
-            rows[:, READ_OMEGA : READ_OMEGA + 3] = 0.0
+        self._keep_upright(rows)
         return rows
+
+    def _keep_upright(self, rows: Array) -> None:
+        """A device without a wrist does not see the hand turn."""
+        if not self.info.senses_rotation:
+            rows[..., READ_QUATERNION : READ_QUATERNION + 4] = UPRIGHT
+            rows[..., READ_OMEGA : READ_OMEGA + 3] = 0.0
 
     def books(self, arm: Array | None = None) -> EnergyBooks:
         """The energy of an arm array of a session, or of this device read by the clock."""
@@ -390,8 +395,8 @@ class Hand(Adapter):
             self._begin += (due - done) / rate - 1.0
             due = done + int(rate)
         for n in range(done, due + 1):
-            self._wanted[:] = self.table(rate, 1)[0] if n == 0 else self._wanted
-            self.intent._fill(n / rate, self._wanted)
+            self.intent.fill(n / rate, self._wanted)
+            self._keep_upright(self._wanted)
             self._wanted[READ_TIME] = n / rate
             arm_step(self._arm, self._wanted, self._sent, 1.0 / rate, out)
         return due >= done
