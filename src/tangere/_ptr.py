@@ -7,10 +7,15 @@ therefore take `ptr(array)` and index flat: element (i, j) of an (n, 3) array is
 * default: C pointers, unchecked;
 * `TANGERE_CHECK=1`: flat array views compiled with bounds checks;
 * `NUMBA_DISABLE_JIT=1`: memory views in plain Python.
+
+`load`, `store` and `swap` are sequentially consistent accesses to a whole number that another thread
+or process changes: what was written before a `store` or `swap` is seen after the `load` or `swap`
+that finds its value.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -28,7 +33,9 @@ if JIT_DISABLED:
     # overflow, as it does not in compiled code, and a step takes a fraction of the time.
 
     def ptr(a: NDArray[Any]) -> NDArray[Any]:
-        """Flat view of a C-ordered array."""
+        """Flat view of a C-ordered array; a view is returned as it is."""
+        if isinstance(a, memoryview):
+            return a  # type: ignore[unreachable]
         return memoryview(a.reshape(-1))  # type: ignore[return-value, arg-type]
 
     def off(p: NDArray[Any], n: int) -> NDArray[Any]:
@@ -47,7 +54,36 @@ if JIT_DISABLED:
         """Scratch of n int64."""
         return ptr(np.zeros(n, dtype=np.int64))
 
+    # The interpreter may change threads between the two halves of an exchange.
+    _EXCHANGE = threading.Lock()
+
+    def load(p: PtrI8, i: int) -> int:
+        """Element i."""
+        return int(p[i])
+
+    def store(p: PtrI8, i: int, v: int) -> None:
+        """Let element i be v."""
+        with _EXCHANGE:
+            p[i] = v
+
+    def swap(p: PtrI8, i: int, v: int) -> int:
+        """Let element i be v; returns what it was, as one indivisible act."""
+        with _EXCHANGE:
+            old, p[i] = int(p[i]), v
+        return old
+
 elif CHECKED:
+    from numba.core import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def _raw(context: Any, a: Any) -> Any:
+        """Pointer to the first element of an array."""
+
+        def generate(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return ctx.make_array(signature.args[0])(ctx, builder, args[0]).data
+
+        return types.CPointer(a.dtype)(a), generate
 
     @kernel
     def ptr(a: NDArray[Any]) -> NDArray[Any]:
@@ -74,6 +110,24 @@ elif CHECKED:
         """Scratch of n int64."""
         return np.zeros(n, dtype=np.int64)
 
+    @kernel
+    def load(p: PtrI8, i: int) -> int:
+        """Element i."""
+        _ = p[i]  # its bounds are checked here
+        return _load(_raw(p), i)  # type: ignore[no-any-return]
+
+    @kernel
+    def store(p: PtrI8, i: int, v: int) -> None:
+        """Let element i be v."""
+        _ = p[i]
+        _store(_raw(p), i, v)
+
+    @kernel
+    def swap(p: PtrI8, i: int, v: int) -> int:
+        """Let element i be v; returns what it was, as one indivisible act."""
+        _ = p[i]
+        return _swap(_raw(p), i, v)  # type: ignore[no-any-return]
+
 else:
     from numba.core import cgutils, types
     from numba.extending import intrinsic
@@ -94,7 +148,9 @@ else:
 
     @intrinsic
     def ptr(context: Any, a: Any) -> Any:
-        """Pointer to the first element of a C-ordered array."""
+        """Pointer to the first element of a C-ordered array; a pointer is returned as it is."""
+        if isinstance(a, types.CPointer):
+            return a(a), lambda ctx, builder, signature, args: args[0]
 
         def generate(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
             return ctx.make_array(signature.args[0])(ctx, builder, args[0]).data
@@ -114,3 +170,50 @@ else:
     local_f8 = _stack_array(types.float64)
     local_i4 = _stack_array(types.int32)
     local_i8 = _stack_array(types.int64)
+
+if not JIT_DISABLED:
+    ORDER, ALIGN = "seq_cst", 8
+
+    def _place(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """The address of element i of a pointer to int64."""
+        return builder.gep(args[0], [ctx.cast(builder, args[1], signature.args[1], types.intp)])
+
+    def _value(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return ctx.cast(builder, args[2], signature.args[2], types.int64)
+
+    @intrinsic
+    def _load(context: Any, p: Any, i: Any) -> Any:
+        """Element i."""
+
+        def generate(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = ctx.get_value_type(types.int64)
+            return builder.load_atomic(
+                _place(ctx, builder, signature, args), ORDER, ALIGN, typ=kind
+            )
+
+        return types.int64(p, i), generate
+
+    @intrinsic
+    def _store(context: Any, p: Any, i: Any, v: Any) -> Any:
+        """Let element i be v."""
+
+        def generate(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+            value = _value(ctx, builder, signature, args)
+            builder.store_atomic(value, _place(ctx, builder, signature, args), ORDER, ALIGN)
+            return ctx.get_dummy_value()
+
+        return types.void(p, i, v), generate
+
+    @intrinsic
+    def _swap(context: Any, p: Any, i: Any, v: Any) -> Any:
+        """Let element i be v; returns what it was, as one indivisible act."""
+
+        def generate(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+            value = _value(ctx, builder, signature, args)
+            place = _place(ctx, builder, signature, args)
+            return builder.atomic_rmw("xchg", place, value, ORDER)
+
+        return types.int64(p, i, v), generate
+
+    if not CHECKED:
+        load, store, swap = _load, _store, _swap

@@ -1,0 +1,262 @@
+"""One haptic tick as one kernel, and n of them on a virtual clock.
+
+Read the source, find the hand, take the newest contact packet, step the tool, keep the wrench safe,
+send it, publish the tool, write the row. The paced loop of `haptics.servo` and the virtual clock run
+the same function, so that what is tested without threads is what runs with them.
+"""
+
+from __future__ import annotations
+
+from tangere._jit import kernel
+from tangere._ptr import PtrF8, local_f8, off, ptr
+from tangere.haptics.arm import arm_step
+from tangere.haptics.layout import (
+    FAULT_NAN_CONTACT,
+    FAULT_TOOL,
+    HAND_POSITION,
+    HAND_QUATERNION,
+    MAX_PLANES,
+    NGRIP,
+    NHAND,
+    NOUT,
+    NPACKET,
+    NREAD,
+    NROW,
+    NSEND,
+    NSTATE,
+    NTOOL,
+    OUT_ACTIVE,
+    OUT_CONTACT,
+    OUT_DEPTH,
+    OUT_ENERGY,
+    OUT_FORCE,
+    PACKET_SEQUENCE,
+    PACKET_TIME,
+    READ_BUTTONS,
+    ROW_AGE,
+    ROW_BUTTONS,
+    ROW_CONTACT,
+    ROW_COUPLING,
+    ROW_DEPTH,
+    ROW_DEVICE,
+    ROW_FAULT,
+    ROW_GAIN,
+    ROW_HAND,
+    ROW_LATE,
+    ROW_MISSED,
+    ROW_OBSERVED,
+    ROW_PLANES,
+    ROW_SENT,
+    ROW_SPENT,
+    ROW_SPENT_TIME,
+    ROW_STORED,
+    ROW_TIME,
+    ROW_TOOL,
+    SEND_FORCE,
+    SEND_SEQUENCE,
+    SEND_TIME,
+    SET_GRIP,
+    SET_GRIP_QUATERNION,
+    SET_INERTIA,
+    SET_MASS,
+    SET_STEP,
+    SOURCE_ARM,
+    SOURCE_PORT,
+    STATE_SEQUENCE,
+    STATE_TIME,
+    STATE_TOOL,
+    TOOL_ANGULAR,
+    TOOL_MOMENTUM,
+    TOOL_POSITION,
+    TOOL_QUATERNION,
+    Rig,
+)
+from tangere.haptics.mailbox import post, take
+from tangere.haptics.safety import (
+    MEM_BAD_PACKET,
+    MEM_BEGIN,
+    MEM_FAULTS,
+    MEM_OBSERVED,
+    MEM_OUTSIDE,
+    MEM_SPENT,
+    MEM_STARTED,
+    command,
+    read_hand,
+    usable,
+)
+from tangere.haptics.tool import step_tool
+from tangere.maths.quat import matrix_into, product, turn, turn_back
+from tangere.maths.vec import Array, sub
+
+
+@kernel
+def rig_pointers(rig: Rig) -> Rig:
+    """The same rig with pointers in place of arrays; the owner of the arrays keeps them alive."""
+    return Rig(
+        ptr(rig.settings),
+        ptr(rig.reading),
+        ptr(rig.hand),
+        ptr(rig.tool),
+        ptr(rig.packet),
+        ptr(rig.grips),
+        ptr(rig.out),
+        ptr(rig.send),
+        ptr(rig.row),
+        ptr(rig.memory),
+        ptr(rig.source),
+        ptr(rig.table),
+        ptr(rig.arm),
+        ptr(rig.inbox),
+        ptr(rig.inbox_at),
+        ptr(rig.outbox),
+        ptr(rig.outbox_at),
+        ptr(rig.packets),
+        ptr(rig.packets_at),
+        ptr(rig.states),
+        ptr(rig.states_at),
+    )
+
+
+@kernel
+def run_ticks(rig: Rig, first: int, count: int, t0: float, rows_out: Array) -> int:
+    """Ticks first … first + count − 1 on the virtual clock; returns all faults of them as bits.
+
+    Tick n is due at t0 + n Δt. `rows_out` takes a row for each, (count, NROW).
+    """
+    r = rig_pointers(rig)
+    rows = ptr(rows_out)
+    faults = 0
+    for i in range(count):
+        n = first + i
+        faults |= tick(r, n, t0 + n * r.settings[SET_STEP])
+        row = off(rows, i * NROW)
+        for k in range(NROW):
+            row[k] = r.row[k]
+    return faults
+
+
+@kernel
+def tick(r: Rig, n: int, now: float) -> int:
+    """Tick n of one hand, given as pointers; `now` is its time since the start [s].
+
+    Returns the faults as bits; they are in the row too.
+    """
+    m = r.memory
+    fresh = _read(r, n, now)
+    fault = int(m[MEM_OUTSIDE]) | read_hand(r.settings, r.reading, m, now, fresh, r.hand)
+    _take_packet(r)
+    if m[MEM_BAD_PACKET] != 0.0:
+        fault |= FAULT_NAN_CONTACT
+    if m[MEM_STARTED] == 1.0:  # before, nobody knows where the hand is
+        bad = step_tool(r.settings, r.tool, r.hand, r.packet, now, r.grips, r.out)
+        if bad != 0:
+            fault |= FAULT_TOOL
+            _put_back(r)
+    # without any packet yet the wait counts from the first tick
+    known = r.packet[PACKET_TIME] if r.packet[PACKET_SEQUENCE] > 0.0 else m[MEM_BEGIN]
+    age = now - known
+    fault, gain = command(r.settings, r.out, r.reading, m, age, fault, r.send)
+    r.send[SEND_TIME] = now
+    r.send[SEND_SEQUENCE] = n
+    post(r.outbox, r.outbox_at, r.send, NSEND)
+    _publish(r, n, now)
+    m[MEM_FAULTS] = int(m[MEM_FAULTS]) | fault
+    _write_row(r, now)
+    r.row[ROW_AGE] = age
+    r.row[ROW_FAULT] = fault
+    r.row[ROW_GAIN] = gain
+    return fault
+
+
+@kernel
+def _read(r: Rig, n: int, now: float) -> bool:
+    """Bring the newest reading; whether this source has a new one at every tick."""
+    source = r.source[0]
+    if source == SOURCE_PORT:
+        take(r.inbox, r.inbox_at, r.reading, NREAD)
+        return False
+    wanted = off(r.table, min(n, r.source[1] - 1) * NREAD)
+    if source == SOURCE_ARM:
+        arm_step(r.arm, wanted, r.send, r.settings[SET_STEP], r.reading)
+    else:
+        for k in range(NREAD):
+            r.reading[k] = wanted[k]
+    return True
+
+
+@kernel
+def _take_packet(r: Rig) -> None:
+    """Take the newest contact packet; an unusable one is marked, and the last good one stays."""
+    new = local_f8(384)  # NPACKET
+    if take(r.packets, r.packets_at, new, NPACKET):
+        if usable(new):
+            r.memory[MEM_BAD_PACKET] = 0.0
+            for k in range(NPACKET):
+                r.packet[k] = new[k]
+        else:
+            r.memory[MEM_BAD_PACKET] = 1.0
+
+
+@kernel
+def _put_back(r: Rig) -> None:
+    """Let the tool rest in the hand: q = q_h q_c⁻¹, x = x_h − R c; no force, no friction anchors."""
+    s, h, y = r.settings, r.hand, r.tool
+    w, a, b, c = _quat(s, SET_GRIP_QUATERNION)
+    q = product(_quat(h, HAND_QUATERNION), (w, -a, -b, -c))
+    turned = local_f8(9)
+    matrix_into(q, turned)
+    x = sub(_vec(h, HAND_POSITION), turn(turned, _vec(s, SET_GRIP)))
+    for k in range(NTOOL):
+        y[k] = 0.0
+    for k in range(3):
+        y[TOOL_POSITION + k] = x[k]
+    for k in range(4):
+        y[TOOL_QUATERNION + k] = q[k]
+    for k in range(NOUT):
+        r.out[k] = 0.0
+    for k in range(MAX_PLANES * NGRIP):
+        r.grips[k] = 0.0
+
+
+@kernel
+def _publish(r: Rig, n: int, now: float) -> None:
+    """Tell the contact loop where the tool is."""
+    state = local_f8(15)  # NSTATE
+    state[STATE_TIME] = now
+    for k in range(NTOOL):
+        state[STATE_TOOL + k] = r.tool[k]
+    state[STATE_SEQUENCE] = n
+    post(r.states, r.states_at, state, NSTATE)
+
+
+@kernel
+def _write_row(r: Rig, now: float) -> None:
+    """The row of the trace, but for the columns that the caller knows."""
+    row, s, y, out, m = r.row, r.settings, r.tool, r.out, r.memory
+    row[ROW_TIME] = now
+    for k in range(NHAND):
+        row[ROW_DEVICE + k] = r.reading[k]
+        row[ROW_HAND + k] = r.hand[k]
+    for k in range(7):
+        row[ROW_TOOL + k] = y[k]
+    turned = local_f8(9)
+    matrix_into(_quat(y, TOOL_QUATERNION), turned)
+    own = turn_back(turned, _vec(y, TOOL_ANGULAR))  # ω = R I⁻¹ Rᵀ L
+    omega = turn(
+        turned,
+        (own[0] / s[SET_INERTIA], own[1] / s[SET_INERTIA + 1], own[2] / s[SET_INERTIA + 2]),
+    )
+    for k in range(3):
+        row[ROW_TOOL + 7 + k] = y[TOOL_MOMENTUM + k] / s[SET_MASS]
+        row[ROW_TOOL + 10 + k] = omega[k]
+    for k in range(6):
+        row[ROW_COUPLING + k] = out[OUT_FORCE + k]
+        row[ROW_CONTACT + k] = out[OUT_CONTACT + k]
+        row[ROW_SENT + k] = r.send[SEND_FORCE + k]
+    row[ROW_OBSERVED] = m[MEM_OBSERVED]
+    row[ROW_SPENT] = m[MEM_SPENT]
+    row[ROW_STORED] = out[OUT_ENERGY]
+    row[ROW_DEPTH] = out[OUT_DEPTH]
+    row[ROW_PLANES] = out[OUT_ACTIVE]
+    row[ROW_BUTTONS] = r.reading[READ_BUTTONS]
+    row[ROW_LATE] = row[ROW_SPENT_TIME] = row[ROW_MISSED] = 0.0
