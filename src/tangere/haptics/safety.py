@@ -31,11 +31,12 @@ zero all the same, a damper −α v with α = −E/(Δt |v|²) takes back what i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import atan2, inf, isfinite, sqrt
+from math import inf, isfinite
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, local_f8, off, ptr
 from tangere.errors import SceneError
+from tangere.haptics.fields import put_quat, put_vec, quat_at, vec_at
 from tangere.haptics.layout import (
     FAULT_JUMP,
     FAULT_LIMIT,
@@ -85,7 +86,16 @@ from tangere.haptics.layout import (
     SET_STEP,
     STOPS_FORCE,
 )
-from tangere.maths.quat import Quat, matrix_into, product, turn, turn_back, unit
+from tangere.maths.quat import (
+    Quat,
+    conjugate,
+    matrix_into,
+    product,
+    turn,
+    turn_back,
+    turn_between,
+    unit,
+)
 from tangere.maths.vec import Array, Vec3, add, axpy, dot, norm, scale, sub
 
 # ------------------------------------------------ memory of a rig
@@ -210,7 +220,7 @@ def unlimited(settings: Array) -> None:
 def place_hand(settings: Array, reading: Array, memory: Array, hand: Array) -> None:
     """Let the device at `reading` show the hand where `hand` says, from now on."""
     s, r, m, h = ptr(settings), ptr(reading), ptr(memory), ptr(hand)
-    _anchor(s, _vec(r, READ_POSITION), _quat(r, READ_QUATERNION), h, m)
+    _anchor(s, vec_at(r, READ_POSITION), quat_at(r, READ_QUATERNION), h, m)
     m[MEM_STARTED] = max(m[MEM_STARTED], 0.5)  # placed, nothing read yet
 
 
@@ -243,14 +253,14 @@ def read_hand(
         fault |= _accept(settings, reading, m, hand_out)
     elif now - m[MEM_SAMPLE_TIME] > settings[SET_SILENCE]:
         fault |= FAULT_SILENT
-    speed = norm(_vec(reading, READ_VELOCITY)) if good else 0.0
+    speed = norm(vec_at(reading, READ_VELOCITY)) if good else 0.0
     if speed > settings[SET_DEVICE_SPEED]:
         fault |= FAULT_SPEED
     if m[MEM_STARTED] < 1.0:  # nothing good was ever read
         return fault | FAULT_READ
     if fault & STOPS_FORCE != 0 or m[MEM_HELD] != 0.0:
-        _put(hand_out, HAND_VELOCITY, (0.0, 0.0, 0.0))
-        _put(hand_out, HAND_OMEGA, (0.0, 0.0, 0.0))
+        put_vec(hand_out, HAND_VELOCITY, (0.0, 0.0, 0.0))
+        put_vec(hand_out, HAND_OMEGA, (0.0, 0.0, 0.0))
     return fault
 
 
@@ -260,9 +270,9 @@ def _is_sound(reading: PtrF8) -> bool:
     for k in range(READ_OMEGA + 3):
         if not isfinite(reading[k]):
             return False
-    if not norm(_vec(reading, READ_POSITION)) < FAR:
+    if not norm(vec_at(reading, READ_POSITION)) < FAR:
         return False
-    q = _quat(reading, READ_QUATERNION)
+    q = quat_at(reading, READ_QUATERNION)
     length2 = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]
     if not NORM[0] < length2 < NORM[1]:
         return False
@@ -272,19 +282,18 @@ def _is_sound(reading: PtrF8) -> bool:
 @kernel
 def _accept(s: PtrF8, reading: PtrF8, m: PtrF8, hand_out: PtrF8) -> int:
     """Take a sound sample in: ledger, jump, clutch, hand. Returns FAULT_JUMP or 0."""
-    x = _vec(reading, READ_POSITION)
-    q = unit(_quat(reading, READ_QUATERNION))
+    x = vec_at(reading, READ_POSITION)
+    q = unit(quat_at(reading, READ_QUATERNION))
     fault = 0
     if m[MEM_STARTED] < 1.0:
         if m[MEM_STARTED] == 0.0:
             # with a frame but no anchor: a device at rest in its base shows an upright hand
-            w, a, b, c = _quat(s, SET_FRAME)
-            _put_quat(m, MEM_TURN, (w, -a, -b, -c))
+            put_quat(m, MEM_TURN, conjugate(quat_at(s, SET_FRAME)))
         m[MEM_STARTED] = 1.0
         m[MEM_CLUTCH] = 1.0
     else:
-        dx = sub(x, _vec(m, MEM_POSE))
-        turned = turn_between(_quat(m, MEM_POSE + 3), q)
+        dx = sub(x, vec_at(m, MEM_POSE))
+        turned = turn_between(quat_at(m, MEM_POSE + 3), q)
         jump = s[SET_DEVICE_JUMP]
         if norm(dx) > jump or (norm(turned) > TURN_JUMP and jump < inf):
             fault = FAULT_JUMP
@@ -296,8 +305,8 @@ def _accept(s: PtrF8, reading: PtrF8, m: PtrF8, hand_out: PtrF8) -> int:
     elif m[MEM_HELD] != 0.0 or fault != 0:
         m[MEM_HELD] = 0.0
         _anchor(s, x, q, hand_out, m)
-    _put(m, MEM_POSE, x)
-    _put_quat(m, MEM_POSE + 3, q)
+    put_vec(m, MEM_POSE, x)
+    put_quat(m, MEM_POSE + 3, q)
     if not held:
         _map(s, m, reading, hand_out)
     return fault
@@ -307,28 +316,28 @@ def _accept(s: PtrF8, reading: PtrF8, m: PtrF8, hand_out: PtrF8) -> int:
 def _map(s: PtrF8, m: PtrF8, reading: PtrF8, hand_out: PtrF8) -> None:
     """x_h = origin + a + σ R_wd (x_d − centre), q_h = q_wd q_d q_off, v_h = σ R_wd v_d."""
     frame = local_f8(9)
-    q_wd = _quat(s, SET_FRAME)
+    q_wd = quat_at(s, SET_FRAME)
     matrix_into(q_wd, frame)
     sigma = s[SET_SCALE]
-    base = add(_vec(s, SET_ORIGIN), _vec(m, MEM_ANCHOR))
-    way = turn(frame, sub(_vec(m, MEM_POSE), _vec(s, SET_CENTRE)))
-    _put(hand_out, HAND_POSITION, axpy(sigma, way, base))
-    q = product(product(q_wd, _quat(m, MEM_POSE + 3)), _quat(m, MEM_TURN))
-    _put_quat(hand_out, HAND_QUATERNION, q)
-    _put(hand_out, HAND_VELOCITY, scale(sigma, turn(frame, _vec(reading, READ_VELOCITY))))
-    _put(hand_out, HAND_OMEGA, turn(frame, _vec(reading, READ_OMEGA)))
+    base = add(vec_at(s, SET_ORIGIN), vec_at(m, MEM_ANCHOR))
+    way = turn(frame, sub(vec_at(m, MEM_POSE), vec_at(s, SET_CENTRE)))
+    put_vec(hand_out, HAND_POSITION, axpy(sigma, way, base))
+    q = product(product(q_wd, quat_at(m, MEM_POSE + 3)), quat_at(m, MEM_TURN))
+    put_quat(hand_out, HAND_QUATERNION, q)
+    put_vec(hand_out, HAND_VELOCITY, scale(sigma, turn(frame, vec_at(reading, READ_VELOCITY))))
+    put_vec(hand_out, HAND_OMEGA, turn(frame, vec_at(reading, READ_OMEGA)))
 
 
 @kernel
 def _anchor(s: PtrF8, x: Vec3, q: Quat, hand: PtrF8, m: PtrF8) -> None:
     """Choose a and q_off so that the device at x, q shows the hand where it is."""
     frame = local_f8(9)
-    q_wd = _quat(s, SET_FRAME)
+    q_wd = quat_at(s, SET_FRAME)
     matrix_into(q_wd, frame)
-    way = scale(s[SET_SCALE], turn(frame, sub(x, _vec(s, SET_CENTRE))))
-    _put(m, MEM_ANCHOR, sub(sub(_vec(hand, HAND_POSITION), _vec(s, SET_ORIGIN)), way))
-    w, a, b, c = product(q_wd, q)
-    _put_quat(m, MEM_TURN, product((w, -a, -b, -c), _quat(hand, HAND_QUATERNION)))
+    way = scale(s[SET_SCALE], turn(frame, sub(x, vec_at(s, SET_CENTRE))))
+    put_vec(m, MEM_ANCHOR, sub(sub(vec_at(hand, HAND_POSITION), vec_at(s, SET_ORIGIN)), way))
+    turned = product(conjugate(product(q_wd, q)), quat_at(hand, HAND_QUATERNION))
+    put_quat(m, MEM_TURN, turned)
 
 
 @kernel
@@ -387,8 +396,8 @@ def command(
             meant[k] = wrench[k]
         if s[SET_PASSIVITY] != 0.0:
             fault |= _keep_passive(m, dt, send_out, wrench)
-        fault |= _limit(s, _vec(reading, READ_VELOCITY), _vec(reading, READ_OMEGA), wrench)
-        _limit(s, _vec(reading, READ_VELOCITY), _vec(reading, READ_OMEGA), meant)
+        fault |= _limit(s, vec_at(reading, READ_VELOCITY), vec_at(reading, READ_OMEGA), wrench)
+        _limit(s, vec_at(reading, READ_VELOCITY), vec_at(reading, READ_OMEGA), meant)
         if not (_finite(wrench) and _finite(meant)):
             fault |= FAULT_NAN_FORCE
             m[MEM_GAIN] = gain = 0.0
@@ -408,13 +417,13 @@ def command(
 def _to_device(s: PtrF8, out: PtrF8, wrench_out: PtrF8) -> None:
     """f = −R_wdᵀ F_c / σ, τ = −R_wdᵀ T_θ / σ²; no torque for a device that has none."""
     frame = local_f8(9)
-    matrix_into(_quat(s, SET_FRAME), frame)
+    matrix_into(quat_at(s, SET_FRAME), frame)
     sigma = s[SET_SCALE]
-    _put(wrench_out, 0, scale(-1.0 / sigma, turn_back(frame, _vec(out, OUT_FORCE))))
-    torque = scale(-1.0 / (sigma * sigma), turn_back(frame, _vec(out, OUT_TORQUE)))
+    put_vec(wrench_out, 0, scale(-1.0 / sigma, turn_back(frame, vec_at(out, OUT_FORCE))))
+    torque = scale(-1.0 / (sigma * sigma), turn_back(frame, vec_at(out, OUT_TORQUE)))
     if s[SET_DEVICE_TORQUE] == 0.0:
         torque = (0.0, 0.0, 0.0)
-    _put(wrench_out, 3, torque)
+    put_vec(wrench_out, 3, torque)
 
 
 @kernel
@@ -436,7 +445,7 @@ def _gain(s: PtrF8, m: PtrF8, age: float, dt: float) -> float:
 @kernel
 def _slew(most: float, last: PtrF8, wrench: PtrF8) -> None:
     """Let the force differ from the last by `most` at most; the torque takes the same share."""
-    change = norm(sub(_vec(wrench, 0), _vec(last, SEND_FORCE)))
+    change = norm(sub(vec_at(wrench, 0), vec_at(last, SEND_FORCE)))
     if change > most:
         share = most / change
         for k in range(3):
@@ -449,12 +458,12 @@ def _slew(most: float, last: PtrF8, wrench: PtrF8) -> None:
 def _limit(s: PtrF8, v: Vec3, omega: Vec3, wrench: PtrF8) -> int:
     """Scale the whole wrench to the limits; FAULT_LIMIT if that changed it."""
     share = 1.0
-    force, torque = norm(_vec(wrench, 0)), norm(_vec(wrench, 3))
+    force, torque = norm(vec_at(wrench, 0)), norm(vec_at(wrench, 3))
     if not force <= s[SET_DEVICE_FORCE]:
         share = s[SET_DEVICE_FORCE] / force
     if not torque * share <= s[SET_DEVICE_TORQUE]:
         share = s[SET_DEVICE_TORQUE] / torque
-    power = share * (dot(_vec(wrench, 0), v) + dot(_vec(wrench, 3), omega))
+    power = share * (dot(vec_at(wrench, 0), v) + dot(vec_at(wrench, 3), omega))
     if power > s[SET_DEVICE_POWER]:
         share *= s[SET_DEVICE_POWER] / power
     if share == 1.0:
@@ -472,28 +481,28 @@ def _observe(m: PtrF8, dx: Vec3, turned: Vec3) -> None:
     """
     if m[MEM_TICKS] > 0.0:
         share = 1.0 / m[MEM_TICKS]
-        given = share * (dot(_vec(m, MEM_SENT), dx) + dot(_vec(m, MEM_SENT + 3), turned))
-        meant = share * (dot(_vec(m, MEM_MEANT), dx) + dot(_vec(m, MEM_MEANT + 3), turned))
+        given = share * (dot(vec_at(m, MEM_SENT), dx) + dot(vec_at(m, MEM_SENT + 3), turned))
+        meant = share * (dot(vec_at(m, MEM_MEANT), dx) + dot(vec_at(m, MEM_MEANT + 3), turned))
         m[MEM_OBSERVED] -= given
         m[MEM_SPENT] += meant - given
         for k in range(12):
             m[MEM_SENT + k] = 0.0
         m[MEM_TICKS] = 0.0
-    surprise = norm(sub(dx, _vec(m, MEM_STEP)))
+    surprise = norm(sub(dx, vec_at(m, MEM_STEP)))
     m[MEM_SLACK] = max(SURPRISE * surprise, FORGET * m[MEM_SLACK])
-    surprise = norm(sub(turned, _vec(m, MEM_STEP + 3)))
+    surprise = norm(sub(turned, vec_at(m, MEM_STEP + 3)))
     m[MEM_SLACK + 1] = max(SURPRISE * surprise, FORGET * m[MEM_SLACK + 1])
-    _put(m, MEM_STEP, dx)
-    _put(m, MEM_STEP + 3, turned)
+    put_vec(m, MEM_STEP, dx)
+    put_vec(m, MEM_STEP + 3, turned)
 
 
 @kernel
 def _keep_passive(m: PtrF8, dt: float, last: PtrF8, wrench: PtrF8) -> int:
     """Scale the wrench so that the next step cannot give more than there is; see above."""
-    f, tau = _vec(wrench, 0), _vec(wrench, 3)
-    dx, turned = _vec(m, MEM_STEP), _vec(m, MEM_STEP + 3)
-    kick = norm(sub(f, _vec(last, SEND_FORCE))) * dt * dt / LIGHTEST
-    twist = norm(sub(tau, _vec(last, SEND_TORQUE))) * dt * dt / LEAST_INERTIA
+    f, tau = vec_at(wrench, 0), vec_at(wrench, 3)
+    dx, turned = vec_at(m, MEM_STEP), vec_at(m, MEM_STEP + 3)
+    kick = norm(sub(f, vec_at(last, SEND_FORCE))) * dt * dt / LIGHTEST
+    twist = norm(sub(tau, vec_at(last, SEND_TORQUE))) * dt * dt / LEAST_INERTIA
     given = dot(f, dx) + norm(f) * (m[MEM_SLACK] + kick)
     given += dot(tau, turned) + norm(tau) * (m[MEM_SLACK + 1] + twist)
     room = m[MEM_OBSERVED] + RESERVE
@@ -513,20 +522,6 @@ def _keep_passive(m: PtrF8, dt: float, last: PtrF8, wrench: PtrF8) -> int:
     return acted
 
 
-# ---------------------------------------------------------------- helpers
-
-
-@kernel
-def turn_between(a: Quat, b: Quat) -> Vec3:
-    """Rotation vector that leads from attitude a to attitude b: 2 Log(b a⁻¹), the short way."""
-    w, x, y, z = product(b, (a[0], -a[1], -a[2], -a[3]))
-    if w < 0.0:
-        w, x, y, z = -w, -x, -y, -z
-    s = sqrt(x * x + y * y + z * z)
-    f = 2.0 * atan2(s, w) / s if s > 1e-150 else 2.0
-    return (f * x, f * y, f * z)
-
-
 @kernel
 def _finite(wrench: PtrF8) -> bool:
     """Whether all six numbers are finite."""
@@ -534,29 +529,3 @@ def _finite(wrench: PtrF8) -> bool:
         if not isfinite(wrench[k]):
             return False
     return True
-
-
-@kernel
-def _vec(p: PtrF8, at: int) -> Vec3:
-    """Three floats."""
-    return (p[at], p[at + 1], p[at + 2])
-
-
-@kernel
-def _quat(p: PtrF8, at: int) -> Quat:
-    """Four floats."""
-    return (p[at], p[at + 1], p[at + 2], p[at + 3])
-
-
-@kernel
-def _put(p: PtrF8, at: int, v: Vec3) -> None:
-    """Write three floats."""
-    for k in range(3):
-        p[at + k] = v[k]
-
-
-@kernel
-def _put_quat(p: PtrF8, at: int, q: Quat) -> None:
-    """Write four floats."""
-    for k in range(4):
-        p[at + k] = q[k]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, local_f8, off, ptr
 from tangere.haptics.arm import arm_step
+from tangere.haptics.fields import put_quat, put_vec, quat_at, vec_at
 from tangere.haptics.layout import (
     FAULT_NAN_CONTACT,
     FAULT_TOOL,
@@ -85,7 +86,7 @@ from tangere.haptics.safety import (
     usable,
 )
 from tangere.haptics.tool import step_tool
-from tangere.maths.quat import matrix_into, product, turn, turn_back
+from tangere.maths.quat import conjugate, matrix_into, product, turn, turn_back
 from tangere.maths.vec import Array, sub
 
 
@@ -201,17 +202,14 @@ def _take_packet(r: Rig) -> None:
 def _put_back(r: Rig) -> None:
     """Let the tool rest in the hand: q = q_h q_c⁻¹, x = x_h − R c; no force, no friction anchors."""
     s, h, y = r.settings, r.hand, r.tool
-    w, a, b, c = _quat(s, SET_GRIP_QUATERNION)
-    q = product(_quat(h, HAND_QUATERNION), (w, -a, -b, -c))
+    q = product(quat_at(h, HAND_QUATERNION), conjugate(quat_at(s, SET_GRIP_QUATERNION)))
     turned = local_f8(9)
     matrix_into(q, turned)
-    x = sub(_vec(h, HAND_POSITION), turn(turned, _vec(s, SET_GRIP)))
+    x = sub(vec_at(h, HAND_POSITION), turn(turned, vec_at(s, SET_GRIP)))
     for k in range(NTOOL):
         y[k] = 0.0
-    for k in range(3):
-        y[TOOL_POSITION + k] = x[k]
-    for k in range(4):
-        y[TOOL_QUATERNION + k] = q[k]
+    put_vec(y, TOOL_POSITION, x)
+    put_quat(y, TOOL_QUATERNION, q)
     for k in range(NOUT):
         r.out[k] = 0.0
     for k in range(MAX_PLANES * NGRIP):
@@ -240,8 +238,8 @@ def _write_row(r: Rig, now: float) -> None:
     for k in range(7):
         row[ROW_TOOL + k] = y[k]
     turned = local_f8(9)
-    matrix_into(_quat(y, TOOL_QUATERNION), turned)
-    own = turn_back(turned, _vec(y, TOOL_ANGULAR))  # ω = R I⁻¹ Rᵀ L
+    matrix_into(quat_at(y, TOOL_QUATERNION), turned)
+    own = turn_back(turned, vec_at(y, TOOL_ANGULAR))  # ω = R I⁻¹ Rᵀ L
     omega = turn(
         turned,
         (own[0] / s[SET_INERTIA], own[1] / s[SET_INERTIA + 1], own[2] / s[SET_INERTIA + 2]),
