@@ -1,14 +1,14 @@
 """One haptic tick as one kernel, and n of them on a virtual clock.
 
 Read the source, find the hand, take the newest contact packet, step the tool, keep the wrench safe,
-send it, publish the tool, write the row. The paced loop of `haptics.servo` and the virtual clock run
-the same function, so that what is tested without threads is what runs with them.
+send it, publish the tool, write the row. The paced loop of `haptics.servo` and the virtual clock
+run the same function, so that what is tested without threads is what runs with them.
 """
 
 from __future__ import annotations
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8, local_f8, off, ptr
+from tangere._ptr import local_f8, off, ptr
 from tangere.haptics.arm import arm_step
 from tangere.haptics.fields import put_quat, put_vec, quat_at, vec_at
 from tangere.haptics.layout import (
@@ -79,6 +79,7 @@ from tangere.haptics.safety import (
     MEM_FAULTS,
     MEM_OBSERVED,
     MEM_OUTSIDE,
+    MEM_PAUSED,
     MEM_SPENT,
     MEM_STARTED,
     command,
@@ -144,7 +145,8 @@ def tick(r: Rig, n: int, now: float) -> int:
     """
     m = r.memory
     fresh = _read(r, n, now)
-    fault = int(m[MEM_OUTSIDE]) | read_hand(r.settings, r.reading, m, now, fresh, r.hand)
+    fault = int(m[MEM_OUTSIDE]) | int(m[MEM_PAUSED])
+    fault |= read_hand(r.settings, r.reading, m, now, fresh, r.hand)
     _take_packet(r)
     if m[MEM_BAD_PACKET] != 0.0:
         fault |= FAULT_NAN_CONTACT
@@ -200,7 +202,7 @@ def _take_packet(r: Rig) -> None:
 
 @kernel
 def _put_back(r: Rig) -> None:
-    """Let the tool rest in the hand: q = q_h q_c⁻¹, x = x_h − R c; no force, no friction anchors."""
+    """Let the tool rest in the hand: q = q_h q_c⁻¹, x = x_h − R c; no force, no friction."""
     s, h, y = r.settings, r.hand, r.tool
     q = product(quat_at(h, HAND_QUATERNION), conjugate(quat_at(s, SET_GRIP_QUATERNION)))
     turned = local_f8(9)
