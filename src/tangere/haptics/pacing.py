@@ -6,8 +6,8 @@ priority.
 
 On Linux kernels can do both without returning to Python (`now_ns`, `wait_until`; libc by symbol
 name, so that they stay cacheable), and a thread may ask for real-time priority, a core of its own
-and memory that is never paged out. Elsewhere, and under `TANGERE_PORTABLE=1`, kernels have no clock:
-Python's own paces the compiled tick (`wait_in_python`) and there is nothing to ask for.
+and memory that is never paged out. Elsewhere, and under `TANGERE_PORTABLE=1`, kernels have no
+clock: Python's own paces the compiled tick (`wait_in_python`) and there is nothing to ask for.
 """
 
 from __future__ import annotations
