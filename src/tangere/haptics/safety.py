@@ -182,8 +182,8 @@ class Safety:
                 "packets age from fresh to stale"
             )
 
-    def write(self, settings: Array) -> None:
-        """Put the limits into the settings of a rig."""
+    def apply(self, settings: Array) -> None:
+        """Write the limits into the settings of a rig, SET_…."""
         for column, value in (
             (SET_DEVICE_FORCE, self.force),
             (SET_DEVICE_TORQUE, self.torque),
@@ -214,7 +214,7 @@ def unlimited(settings: Array) -> None:
         stale=inf,
         silence=inf,
         passivity=False,
-    ).write(settings)
+    ).apply(settings)
 
 
 @kernel
