@@ -8,9 +8,9 @@ therefore take `ptr(array)` and index flat: element (i, j) of an (n, 3) array is
 * `TANGERE_CHECK=1`: flat array views compiled with bounds checks;
 * `NUMBA_DISABLE_JIT=1`: memory views in plain Python.
 
-`load`, `store` and `swap` are sequentially consistent accesses to a whole number that another thread
-or process changes: what was written before a `store` or `swap` is seen after the `load` or `swap`
-that finds its value.
+`load`, `store` and `swap` are sequentially consistent accesses to a whole number that another
+thread or process changes: what was written before a `store` or `swap` is seen after the `load` or
+`swap` that finds its value.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if JIT_DISABLED:
     def ptr(a: NDArray[Any]) -> NDArray[Any]:
         """Flat view of a C-ordered array; a view is returned as it is."""
         if isinstance(a, memoryview):
-            return a  # type: ignore[unreachable]
+            return a
         return memoryview(a.reshape(-1))  # type: ignore[return-value, arg-type]
 
     def off(p: NDArray[Any], n: int) -> NDArray[Any]:

@@ -2,11 +2,12 @@
 
 *Mailbox*: three slots (`layout.new_mailbox`). The writer fills its own slot and exchanges it with
 the middle one; the reader exchanges its own with the middle one if that holds something new. Nobody
-waits, nothing is torn, nothing queues up: who reads late gets the newest value alone. One writer and
-one reader.
+waits, nothing is torn, nothing queues up: who reads late gets the newest value alone.
 
-*Ring*: rows in order for a reader that must not miss any. A writer that finds it full leaves the row
-out and counts it: a slow disk never holds up a tick. One writer and one reader.
+*Ring*: rows in order for a reader that must not miss any. A writer that finds it full leaves the
+row out and counts it: a slow disk never holds up a tick.
+
+Either has one writer and one reader.
 
 Both are plain arrays, so they work as well on memory shared between processes.
 """
@@ -31,7 +32,7 @@ NRING = 24
 
 @kernel
 def post(slots: Array, at: LongArray, values: Array, n: int) -> None:
-    """Hand over n floats; what was posted before and not read is lost."""
+    """Hand over n floats, the width of the slots; what was posted before and not read is lost."""
     s, a, v = ptr(slots), ptr(at), ptr(values)
     slot = off(s, a[WRITER] * n)
     for k in range(n):
@@ -74,12 +75,12 @@ def push(ring: PtrF8, at: LongArray, rows: int, values: PtrF8, n: int) -> bool:
 
 @kernel
 def drain(ring: Array, at: LongArray, rows_out: Array) -> int:
-    """Number of rows moved from a ring to `rows_out`, oldest first: all there are, or all that fit."""
+    """Number of rows moved from a ring to `rows_out`, oldest first: all there are or that fit."""
     a = ptr(at)
     rows, n = ring.shape
     r, v = ptr(ring), ptr(rows_out)
     read = a[READ]
-    count = min(load(a, WRITTEN) - read, len(rows_out))
+    count = min(load(a, WRITTEN) - int(read), len(rows_out))
     for i in range(count):
         row, to = off(r, (read + i) % rows * n), off(v, i * n)
         for k in range(n):

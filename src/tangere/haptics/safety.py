@@ -5,8 +5,8 @@
     x_h = origin + a + σ R_wd (x_d − centre),    q_h = q_wd q_d q_off,
 
 with the anchor a and the turn q_off kept in the rig's memory. They change when the clutch is let go
-and when a reading jumped, so that the hand goes on from where it was. Without either q_off = q_wd⁻¹:
-a device at rest in its base shows a hand at rest in the world.
+and when a reading jumped, so that the hand goes on from where it was. Without either q_off is the
+inverse of q_wd: a device upright in its base shows a hand upright in the world.
 
 *Out.* The hand feels −F_c, −T_θ; the device gets
 
@@ -17,8 +17,8 @@ ageing contact, clutch), held to the slew rate, kept passive, and scaled as a wh
 force, torque and power. A fault of `STOPS_FORCE` sends zero in the same tick; when it has gone the
 force ramps up again.
 
-*Passivity* [HANNAFORD2002], in the form for positions. The device holds what was sent until the next
-sample, so the energy that the hand gave is
+*Passivity* [HANNAFORD2002], in the form for positions. The device holds what was sent until the
+next sample, so the energy that the hand gave is
 
     E_n = E_{n−1} − f_{n−1}·Δx_n − τ_{n−1}·Δθ_n,
 
@@ -119,7 +119,8 @@ MEM_SLACK = 42  # 2: ε [m], ε_θ [rad]
 MEM_BAD_PACKET = 44  # 1 while the newest contact packet is unusable
 MEM_OUTSIDE = 45  # bits FAULT_… that others set: recorder, viewer, watchdog, user
 MEM_FAULTS = 46  # every bit since the start
-NMEM = 47
+MEM_PAUSED = 47  # FAULT_ESCAPE while the loop is paused or stood still, else 0
+NMEM = 48
 
 CLUTCH = 1  # button bit
 
@@ -181,8 +182,8 @@ class Safety:
                 "packets age from fresh to stale"
             )
 
-    def write(self, settings: Array) -> None:
-        """Put the limits into the settings of a rig."""
+    def apply(self, settings: Array) -> None:
+        """Write the limits into the settings of a rig, SET_…."""
         for column, value in (
             (SET_DEVICE_FORCE, self.force),
             (SET_DEVICE_TORQUE, self.torque),
@@ -213,7 +214,7 @@ def unlimited(settings: Array) -> None:
         stale=inf,
         silence=inf,
         passivity=False,
-    ).write(settings)
+    ).apply(settings)
 
 
 @kernel
@@ -415,7 +416,7 @@ def command(
 
 @kernel
 def _to_device(s: PtrF8, out: PtrF8, wrench_out: PtrF8) -> None:
-    """f = −R_wdᵀ F_c / σ, τ = −R_wdᵀ T_θ / σ²; no torque for a device that has none."""
+    """Wrench f = −R_wdᵀ F_c / σ, τ = −R_wdᵀ T_θ / σ²; no torque for a device that has none."""
     frame = local_f8(9)
     matrix_into(quat_at(s, SET_FRAME), frame)
     sigma = s[SET_SCALE]
@@ -439,7 +440,7 @@ def _gain(s: PtrF8, m: PtrF8, age: float, dt: float) -> float:
     fresh = s[SET_FRESH]
     if age > fresh:
         decay = max(0.0, 1.0 - (age - fresh) / (s[SET_STALE] - fresh))
-    return m[MEM_GAIN] * m[MEM_CLUTCH] * decay
+    return float(m[MEM_GAIN] * m[MEM_CLUTCH] * decay)
 
 
 @kernel

@@ -1,25 +1,20 @@
 """One haptic tick as one kernel, and n of them on a virtual clock.
 
 Read the source, find the hand, take the newest contact packet, step the tool, keep the wrench safe,
-send it, publish the tool, write the row. The paced loop of `haptics.servo` and the virtual clock run
-the same function, so that what is tested without threads is what runs with them.
+send it, publish the tool, write the row. The paced loop of `haptics.servo` and the virtual clock
+run the same function, so that what is tested without threads is what runs with them.
 """
 
 from __future__ import annotations
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8, local_f8, off, ptr
+from tangere._ptr import local_f8, off, ptr
 from tangere.haptics.arm import arm_step
-from tangere.haptics.fields import put_quat, put_vec, quat_at, vec_at
+from tangere.haptics.element import motion
+from tangere.haptics.fields import put_vec
 from tangere.haptics.layout import (
     FAULT_NAN_CONTACT,
-    FAULT_TOOL,
-    HAND_POSITION,
-    HAND_QUATERNION,
-    MAX_PLANES,
-    NGRIP,
     NHAND,
-    NOUT,
     NPACKET,
     NREAD,
     NROW,
@@ -56,21 +51,12 @@ from tangere.haptics.layout import (
     SEND_FORCE,
     SEND_SEQUENCE,
     SEND_TIME,
-    SET_GRIP,
-    SET_GRIP_QUATERNION,
-    SET_INERTIA,
-    SET_MASS,
     SET_STEP,
     SOURCE_ARM,
     SOURCE_PORT,
-    STATE_HAND,
     STATE_SEQUENCE,
     STATE_TIME,
     STATE_TOOL,
-    TOOL_ANGULAR,
-    TOOL_MOMENTUM,
-    TOOL_POSITION,
-    TOOL_QUATERNION,
     Rig,
 )
 from tangere.haptics.mailbox import post, take
@@ -80,6 +66,7 @@ from tangere.haptics.safety import (
     MEM_FAULTS,
     MEM_OBSERVED,
     MEM_OUTSIDE,
+    MEM_PAUSED,
     MEM_SPENT,
     MEM_STARTED,
     command,
@@ -87,8 +74,7 @@ from tangere.haptics.safety import (
     usable,
 )
 from tangere.haptics.tool import step_tool
-from tangere.maths.quat import conjugate, matrix_into, product, turn, turn_back
-from tangere.maths.vec import Array, sub
+from tangere.maths.vec import Array
 
 
 @kernel
@@ -144,16 +130,14 @@ def tick(r: Rig, n: int, now: float) -> int:
     Returns the faults as bits; they are in the row too.
     """
     m = r.memory
-    fresh = _read(r, n, now)
-    fault = int(m[MEM_OUTSIDE]) | read_hand(r.settings, r.reading, m, now, fresh, r.hand)
+    fresh = _read(r, n)
+    fault = int(m[MEM_OUTSIDE]) | int(m[MEM_PAUSED])
+    fault |= read_hand(r.settings, r.reading, m, now, fresh, r.hand)
     _take_packet(r)
     if m[MEM_BAD_PACKET] != 0.0:
         fault |= FAULT_NAN_CONTACT
     if m[MEM_STARTED] == 1.0:  # before, nobody knows where the hand is
-        bad = step_tool(r.settings, r.tool, r.hand, r.packet, now, r.grips, r.out)
-        if bad != 0:
-            fault |= FAULT_TOOL
-            _put_back(r)
+        fault |= step_tool(r.settings, r.tool, r.hand, r.packet, now, r.grips, r.out)
     # without any packet yet the wait counts from the first tick
     known = r.packet[PACKET_TIME] if r.packet[PACKET_SEQUENCE] > 0.0 else m[MEM_BEGIN]
     age = now - known
@@ -171,8 +155,8 @@ def tick(r: Rig, n: int, now: float) -> int:
 
 
 @kernel
-def _read(r: Rig, n: int, now: float) -> bool:
-    """Bring the newest reading; whether this source has a new one at every tick."""
+def _read(r: Rig, n: int) -> bool:
+    """Bring the newest reading; whether it is new whatever its sequence number says."""
     source = r.source[0]
     if source == SOURCE_PORT:
         take(r.inbox, r.inbox_at, r.reading, NREAD)
@@ -180,16 +164,16 @@ def _read(r: Rig, n: int, now: float) -> bool:
     wanted = off(r.table, min(n, r.source[1] - 1) * NREAD)
     if source == SOURCE_ARM:
         arm_step(r.arm, wanted, r.send, r.settings[SET_STEP], r.reading)
-    else:
-        for k in range(NREAD):
-            r.reading[k] = wanted[k]
+        return False
+    for k in range(NREAD):
+        r.reading[k] = wanted[k]
     return True
 
 
 @kernel
 def _take_packet(r: Rig) -> None:
     """Take the newest contact packet; an unusable one is marked, and the last good one stays."""
-    new = local_f8(432)  # NPACKET
+    new = local_f8(384)  # NPACKET
     if take(r.packets, r.packets_at, new, NPACKET):
         if usable(new):
             r.memory[MEM_BAD_PACKET] = 0.0
@@ -200,32 +184,12 @@ def _take_packet(r: Rig) -> None:
 
 
 @kernel
-def _put_back(r: Rig) -> None:
-    """Let the tool rest in the hand: q = q_h q_c⁻¹, x = x_h − R c; no force, no friction anchors."""
-    s, h, y = r.settings, r.hand, r.tool
-    q = product(quat_at(h, HAND_QUATERNION), conjugate(quat_at(s, SET_GRIP_QUATERNION)))
-    turned = local_f8(9)
-    matrix_into(q, turned)
-    x = sub(vec_at(h, HAND_POSITION), turn(turned, vec_at(s, SET_GRIP)))
-    for k in range(NTOOL):
-        y[k] = 0.0
-    put_vec(y, TOOL_POSITION, x)
-    put_quat(y, TOOL_QUATERNION, q)
-    for k in range(NOUT):
-        r.out[k] = 0.0
-    for k in range(MAX_PLANES * NGRIP):
-        r.grips[k] = 0.0
-
-
-@kernel
 def _publish(r: Rig, n: int, now: float) -> None:
     """Tell the contact loop where the tool is."""
-    state = local_f8(28)  # NSTATE
+    state = local_f8(15)  # NSTATE
     state[STATE_TIME] = now
     for k in range(NTOOL):
         state[STATE_TOOL + k] = r.tool[k]
-    for k in range(NHAND):
-        state[STATE_HAND + k] = r.hand[k]
     state[STATE_SEQUENCE] = n
     post(r.states, r.states_at, state, NSTATE)
 
@@ -240,16 +204,9 @@ def _write_row(r: Rig, now: float) -> None:
         row[ROW_HAND + k] = r.hand[k]
     for k in range(7):
         row[ROW_TOOL + k] = y[k]
-    turned = local_f8(9)
-    matrix_into(quat_at(y, TOOL_QUATERNION), turned)
-    own = turn_back(turned, vec_at(y, TOOL_ANGULAR))  # ω = R I⁻¹ Rᵀ L
-    omega = turn(
-        turned,
-        (own[0] / s[SET_INERTIA], own[1] / s[SET_INERTIA + 1], own[2] / s[SET_INERTIA + 2]),
-    )
-    for k in range(3):
-        row[ROW_TOOL + 7 + k] = y[TOOL_MOMENTUM + k] / s[SET_MASS]
-        row[ROW_TOOL + 10 + k] = omega[k]
+    moving = motion(s, y, local_f8(9))
+    put_vec(row, ROW_TOOL + 7, moving.v)
+    put_vec(row, ROW_TOOL + 10, moving.w)
     for k in range(6):
         row[ROW_COUPLING + k] = out[OUT_FORCE + k]
         row[ROW_CONTACT + k] = out[OUT_CONTACT + k]
