@@ -12,6 +12,7 @@ from tangere.experiments import (
     hasegawa2004_block_tower,
     hasegawa2004_falling_cube,
     hasegawa2004_stick_slip,
+    otaduy2005_free_spoon,
     spin_down,
 )
 from tangere.experiments.experiment import Experiment
@@ -22,6 +23,7 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
         hasegawa2004_block_tower,
         hasegawa2004_falling_cube,
         hasegawa2004_stick_slip,
+    otaduy2005_free_spoon,
         spin_down,
         cube_toss,
         energy_audit,
