@@ -18,6 +18,7 @@ _HOME = {
     "Cone": "geometry.shapes",
     "Convex": "geometry.shapes",
     "Cylinder": "geometry.shapes",
+    "EnergyLedger": "trace.metrics",
     "Material": "scene.scene",
     "Mesh": "geometry.shapes",
     "Point": "simulation",
@@ -25,11 +26,14 @@ _HOME = {
     "SceneError": "errors",
     "Simulation": "simulation",
     "Sphere": "geometry.shapes",
+    "Trace": "trace.trace",
     "Volume": "simulation",
     "contact_volume": "collision.volume",
     "distance": "collision.distance",
     "load": "geometry.files",
 }
+# Whole modules under a short name.
+_MODULES = {"metrics": "trace.metrics"}
 
 __all__ = [
     "Box",
@@ -38,6 +42,7 @@ __all__ = [
     "Cone",
     "Convex",
     "Cylinder",
+    "EnergyLedger",
     "Material",
     "Mesh",
     "Point",
@@ -45,11 +50,13 @@ __all__ = [
     "SceneError",
     "Simulation",
     "Sphere",
+    "Trace",
     "Volume",
     "__version__",
     "contact_volume",
     "distance",
     "load",
+    "metrics",
 ]
 
 if TYPE_CHECKING:
@@ -69,13 +76,19 @@ if TYPE_CHECKING:
     )
     from tangere.scene.scene import Material, Scene
     from tangere.simulation import Point, Simulation, Volume
+    from tangere.trace import metrics
+    from tangere.trace.metrics import EnergyLedger
+    from tangere.trace.trace import Trace
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use."""
-    if name not in _HOME:
+    if name in _MODULES:
+        value: Any = import_module(f"tangere.{_MODULES[name]}")
+    elif name in _HOME:
+        value = getattr(import_module(f"tangere.{_HOME[name]}"), name)
+    else:
         raise AttributeError(f"module 'tangere' has no attribute {name!r}")
-    value = getattr(import_module(f"tangere.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 

@@ -1,1 +1,0 @@
-"""Everything that happened in a session, tick by tick: recorder and trace."""

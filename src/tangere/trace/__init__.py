@@ -1,0 +1,1 @@
+"""Everything that happened in a session, tick by tick: recorder, trace, and what is measured."""

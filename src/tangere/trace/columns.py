@@ -1,0 +1,198 @@
+"""The columns of a trace: names in words for the numbers of a row, and faults in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tangere.haptics import layout
+from tangere.haptics.layout import (
+    FAULT_ESCAPE,
+    FAULT_JUMP,
+    FAULT_LIMIT,
+    FAULT_NAN_CONTACT,
+    FAULT_NAN_FORCE,
+    FAULT_NAN_READING,
+    FAULT_PASSIVITY,
+    FAULT_READ,
+    FAULT_RECORD,
+    FAULT_SILENT,
+    FAULT_SPEED,
+    FAULT_STALE,
+    FAULT_TOOL,
+    FAULT_VIEWER,
+    FAULT_WRITE,
+    NROW,
+    NSET,
+    ROW_AGE,
+    ROW_BUTTONS,
+    ROW_CONTACT,
+    ROW_COUPLING,
+    ROW_DEPTH,
+    ROW_DEVICE,
+    ROW_FAULT,
+    ROW_GAIN,
+    ROW_HAND,
+    ROW_LATE,
+    ROW_MISSED,
+    ROW_OBSERVED,
+    ROW_PLANES,
+    ROW_SENT,
+    ROW_SPENT,
+    ROW_SPENT_TIME,
+    ROW_STORED,
+    ROW_TIME,
+    ROW_TOOL,
+)
+from tangere.maths.vec import Array
+
+
+class Place(NamedTuple):
+    """Where a column stands in a row."""
+
+    start: int
+    width: int
+
+
+def _motion(thing: str, start: int) -> dict[str, Place]:
+    return {
+        f"{thing}.position": Place(start, 3),
+        f"{thing}.orientation": Place(start + 3, 4),
+        f"{thing}.velocity": Place(start + 7, 3),
+        f"{thing}.angular_velocity": Place(start + 10, 3),
+    }
+
+
+def _wrench(thing: str, start: int) -> dict[str, Place]:
+    return {f"{thing}.force": Place(start, 3), f"{thing}.torque": Place(start + 3, 3)}
+
+
+COLUMNS: dict[str, Place] = {
+    "time": Place(ROW_TIME, 1),
+    **_motion("device", ROW_DEVICE),
+    **_wrench("device", ROW_SENT),
+    **_motion("hand", ROW_HAND),
+    **_motion("tool", ROW_TOOL),
+    **_wrench("tool", ROW_CONTACT),
+    **_wrench("coupling", ROW_COUPLING),
+    "energy.observed": Place(ROW_OBSERVED, 1),
+    "energy.spent": Place(ROW_SPENT, 1),
+    "energy.stored": Place(ROW_STORED, 1),
+    "contact.depth": Place(ROW_DEPTH, 1),
+    "contact.count": Place(ROW_PLANES, 1),
+    "contact.age": Place(ROW_AGE, 1),
+    "servo.late": Place(ROW_LATE, 1),
+    "servo.duration": Place(ROW_SPENT_TIME, 1),
+    "servo.missed": Place(ROW_MISSED, 1),
+    "servo.gain": Place(ROW_GAIN, 1),
+    "fault": Place(ROW_FAULT, 1),
+    "buttons": Place(ROW_BUTTONS, 1),
+}
+WHOLE_NUMBERS = ("contact.count", "servo.missed", "fault", "buttons")
+# How the machine did, not what happened: another run of the same session differs here.
+OF_THE_MACHINE = ("servo.late", "servo.duration", "servo.missed")
+# Bits of `fault` that come from outside the haptic loop.
+FAULTS_OF_THE_MACHINE = FAULT_RECORD | FAULT_VIEWER
+
+FAULT_WORDS: dict[int, str] = {
+    FAULT_READ: "the device could not be read",
+    FAULT_SILENT: "the device sent no new sample for too long",
+    FAULT_JUMP: "the device's reading jumped",
+    FAULT_SPEED: "the hand moved faster than allowed",
+    FAULT_NAN_READING: "the device's reading was not a number",
+    FAULT_WRITE: "the device did not take the force",
+    FAULT_STALE: "the contact loop sent nothing for too long",
+    FAULT_NAN_CONTACT: "the contact loop sent something that is not a number",
+    FAULT_NAN_FORCE: "the computed force was not a number",
+    FAULT_TOOL: "the tool left all bounds and was put back to the hand",
+    FAULT_LIMIT: "the force was limited",
+    FAULT_PASSIVITY: "the passivity controller acted",
+    FAULT_RECORD: "the recording stopped",
+    FAULT_VIEWER: "the viewer went away",
+    FAULT_ESCAPE: "stopped by the user or the watchdog",
+}
+
+
+class Fault(NamedTuple):
+    """One stretch of ticks in which a bit of `fault` was set."""
+
+    time: float  # of its first tick [s]
+    until: float  # time of its last tick [s]
+    ticks: int
+    bit: int
+    words: str
+    tool: str  # "" when there is only one
+
+
+def faults_of(time: Array, bits: NDArray[np.int64], tool: str = "") -> list[Fault]:
+    """Every stretch of every bit that was set, in order of time."""
+    found = []
+    for bit, words in FAULT_WORDS.items():
+        on = np.concatenate(([False], (bits & bit) != 0, [False]))
+        edges = np.flatnonzero(on[1:] != on[:-1])
+        for first, after in zip(edges[::2], edges[1::2], strict=True):
+            start, last = float(time[first]), float(time[after - 1])
+            found.append(Fault(start, last, int(after - first), bit, words, tool))
+    return sorted(found, key=lambda fault: (fault.time, fault.bit))
+
+
+def in_words(faults: Sequence[Fault]) -> list[str]:
+    """One line per kind of fault: when first, what, for how many ticks."""
+    kinds: dict[tuple[str, int], list[Fault]] = {}
+    for fault in faults:
+        kinds.setdefault((fault.tool, fault.bit), []).append(fault)
+    lines = []
+    for same in kinds.values():
+        first, ticks = same[0], sum(fault.ticks for fault in same)
+        whose = f"{first.tool}: " if first.tool else ""
+        often = f" in {len(same)} stretches" if len(same) > 1 else ""
+        plural = "" if ticks == 1 else "s"
+        lines.append(f"{first.time:.3f} s: {whose}{first.words} ({ticks} tick{plural}{often})")
+    return lines
+
+
+def places_of(tools: Sequence[str]) -> dict[str, Place]:
+    """Columns of rows that hold one stretch of NROW numbers per tool.
+
+    With several tools every name begins with that of its tool.
+    """
+    if len(tools) == 1:
+        return dict(COLUMNS)
+    return {
+        f"{tool}.{name}": Place(k * NROW + place.start, place.width)
+        for k, tool in enumerate(tools)
+        for name, place in COLUMNS.items()
+    }
+
+
+def row_type(places: Mapping[str, Place], width: int) -> np.dtype[np.void]:
+    """A row of `width` floats as a NumPy record; the same bytes, with names."""
+    return np.dtype(
+        {
+            "names": list(places),
+            "formats": [("<f8", (p.width,)) if p.width > 1 else "<f8" for p in places.values()],
+            "offsets": [8 * p.start for p in places.values()],
+            "itemsize": 8 * width,
+        }
+    )
+
+
+def flat_names(name: str, width: int) -> list[str]:
+    """Names of the single numbers of a column: `tool.force.x` …, for tables without vectors."""
+    if width == 1:
+        return [name]
+    return [f"{name}.{axis}" for axis in ("wxyz" if width == 4 else "xyz")]
+
+
+def named_settings(settings: Array) -> dict[str, float | list[float]]:
+    """The SET_… columns of a rig in words, for `Trace.meta`."""
+    starts = {name[4:].lower(): at for name, at in vars(layout).items() if name.startswith("SET_")}
+    ends = sorted([*starts.values(), NSET])
+    named: dict[str, float | list[float]] = {}
+    for name, start in sorted(starts.items(), key=lambda item: item[1]):
+        values = settings[start : ends[ends.index(start) + 1]].tolist()
+        named[name] = values[0] if len(values) == 1 else values
+    return named

@@ -1,0 +1,201 @@
+"""From the servo's ring of rows to a file or to memory, beside the servo and without its help."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from tangere.errors import SceneError
+from tangere.geometry.checks import one_line
+from tangere.haptics.layout import NROW
+from tangere.maths.vec import Array, LongArray
+from tangere.trace.columns import places_of, row_type
+from tangere.trace.file import RowFile
+from tangere.trace.trace import Trace
+
+PERIOD = 0.05  # between two looks at the ring [s]; a killed process loses no more than about this
+SYNC_PERIOD = 1.0  # between two waits for the disk [s]; a loss of power may take this much
+# Rows kept without a file: five minutes at 1 kHz, 168 MB per tool. Older ones make room.
+KEEP_ROWS = 300_000
+
+# Columns of `at`, all counting up from the start: row k of the session lies in ring[k % capacity].
+HEAD = 0  # rows written by the servo
+TAIL = 1  # rows taken by the recorder
+DROPPED = 2  # rows lost because the ring was full
+
+
+class Recorder:
+    """Takes rows out of a ring: into a file that survives a crash, or into memory.
+
+    The servo is the only one that writes to the ring, the recorder the only one that reads. With
+    `start` a thread does it; without, call `drain` at least once per `capacity` rows.
+
+    When the disk is full or gone, recording to the file stops, `on_fault` is told once in words,
+    and the rows go to memory from then on, so that the session's trace still has them.
+
+    Attributes:
+        fault: Why the file ends before the session, or "".
+    """
+
+    def __init__(
+        self,
+        ring: Array,
+        at: LongArray,
+        path: str | os.PathLike[str] | None = None,
+        meta: Mapping[str, Any] | None = None,
+        *,
+        tools: Sequence[str] = ("tool",),
+        on_fault: Callable[[str], None] | None = None,
+        keep: int = KEEP_ROWS,
+    ) -> None:
+        """Make the file, if there is one; nothing is read yet.
+
+        Args:
+            ring: Rows, shape (capacity, NROW × tools).
+            at: Counts of rows written, taken and dropped.
+            path: File to make; None keeps the rows in memory.
+            meta: What `Trace.meta` shall say; values that JSON knows.
+            tools: Names, in the order in which they stand in a row.
+            on_fault: Told once when recording to the file stops.
+            keep: Most rows kept in memory; when there are more, the oldest go.
+
+        Raises:
+            SceneError: The file cannot be written, or the ring does not fit the tools.
+        """
+        if ring.ndim != 2 or ring.shape[1] != NROW * len(tools):
+            raise SceneError(
+                f"recorder: rows of {len(tools)} tools have {NROW * len(tools)} numbers, the ring "
+                f"has shape {ring.shape}"
+            )
+        self.fault = ""
+        self._ring, self._at = ring, at
+        self._meta, self._tools = {**(meta or {}), "tools": list(tools)}, tuple(tools)
+        kind = row_type(places_of(tools), ring.shape[1])
+        self._file = None if path is None else RowFile(path, kind, self._meta)
+        self._on_fault = on_fault
+        self._keep = keep
+        self._kept: deque[Array] = deque()
+        self._left_out = 0  # rows that were kept and had to make room
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._trace: Trace | None = None
+
+    @property
+    def rows(self) -> int:
+        """Rows taken so far."""
+        return int(self._at[TAIL])
+
+    @property
+    def dropped(self) -> int:
+        """Rows that the servo could not store because the ring was full."""
+        return int(self._at[DROPPED])
+
+    def start(self) -> Self:
+        """Record in a thread of its own."""
+        jobs = [self._drain_always] + ([self._sync_always] if self._file else [])
+        self._threads = [threading.Thread(target=job, daemon=True) for job in jobs]
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def _drain_always(self) -> None:
+        while not self._stop.wait(PERIOD):
+            self.drain()
+
+    def _sync_always(self) -> None:
+        # In a thread of its own: a slow disk must not hold up the rows that follow.
+        while not self._stop.wait(SYNC_PERIOD) and self._file is not None and not self.fault:
+            try:
+                self._file.sync()
+            except OSError as error:
+                self._fail(error)
+
+    def drain(self) -> int:
+        """Take everything out of the ring; the count of rows taken."""
+        head, tail = int(self._at[HEAD]), int(self._at[TAIL])
+        capacity = len(self._ring)
+        first, last = tail % capacity, tail % capacity + head - tail
+        for rows in (self._ring[first:last], self._ring[: max(0, last - capacity)]):
+            if len(rows):
+                self._store(rows)
+        self._at[TAIL] = head  # only now may the servo write there again
+        return head - tail
+
+    def _store(self, rows: Array) -> None:
+        if self._file is not None and not self.fault:
+            had = self._file.count
+            try:
+                self._file.append(rows)
+                return
+            except OSError as error:
+                rows = rows[self._file.count - had :]
+                self._fail(error)
+        self._kept.append(rows.copy())
+        while sum(map(len, self._kept)) > self._keep:
+            oldest = self._kept.popleft()
+            spare = min(len(oldest), sum(map(len, self._kept)) + len(oldest) - self._keep)
+            self._left_out += spare
+            if spare < len(oldest):
+                self._kept.appendleft(oldest[spare:])
+
+    def _fail(self, error: OSError) -> None:
+        if not self.fault:
+            self.fault = f"recording stopped: {one_line(error)}"
+            if self._on_fault is not None:
+                self._on_fault(self.fault)
+
+    def finish(self, reason: str = "finished", **more: Any) -> Trace:
+        """Stop, close the file and give back the whole trace.
+
+        Args:
+            reason: Why the session ended; `Trace.meta["end"]`.
+            more: Other things known only now, for `Trace.meta`.
+        """
+        if self._trace is not None:
+            return self._trace
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        self.drain()
+        end = {
+            "end": reason,
+            "recording": self.fault or "complete",
+            "dropped": self.dropped,
+            "left_out": self._left_out,
+            "ended": time.time(),
+            **more,
+        }
+        kept = np.concatenate([np.zeros((0, self._ring.shape[1])), *self._kept])
+        if self._file is None:
+            self._trace = Trace(kept, {**self._meta, **end}, self._tools)
+            return self._trace
+        with self._file:
+            try:
+                self._file.end(end)
+            except OSError as error:
+                self._fail(error)
+                end["recording"] = self.fault
+        stored = Trace.load(self._file.path)
+        rows = np.concatenate([stored.rows, kept]) if len(kept) else stored.rows
+        self._trace = Trace(rows, {**stored.meta, **end}, self._tools)
+        return self._trace
+
+    def __enter__(self) -> Self:
+        """Record until the block ends."""
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the file, whatever happened."""
+        self.finish("finished" if error is None else f"ended by {one_line(repr(error))}")
