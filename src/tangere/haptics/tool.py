@@ -109,7 +109,7 @@ def step_tool(
     r, anchors, fresh = local_f8(9), local_f8(48), local_f8(13)
     m = motion(settings, y, r)
     passes = 0
-    find_anchors(settings, m, packet, grips, anchors)
+    find_anchors(settings, m, packet, now, grips, anchors)
     if settings[SET_MODE] == COUPLING_DIRECT:
         follow(settings, hand, fresh)
     else:
@@ -394,7 +394,7 @@ def rate_and_jacobian(
     clear(a)
     add_hold(s, m, hold(s, m, ptr(hand), (0.0, 0.0, 0.0)), a)
     add_force(w, (0.0, 0.0, 0.0), _weight(s))
-    find_anchors(s, m, p, ptr(grips), anchors)
+    find_anchors(s, m, p, now, ptr(grips), anchors)
     if int(s[SET_CONTACT]) in (CONTACT_HELD, CONTACT_LINEAR):
         add_packet(s, m, p, a)
     else:
