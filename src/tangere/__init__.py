@@ -18,22 +18,27 @@ _HOME = {
     "Cone": "geometry.shapes",
     "Convex": "geometry.shapes",
     "Cylinder": "geometry.shapes",
+    "DeviceError": "errors",
+    "DirectCoupling": "haptics.coupling",
     "EnergyLedger": "trace.metrics",
     "Material": "scene.scene",
     "Mesh": "geometry.shapes",
     "Point": "simulation",
+    "Safety": "haptics.safety",
     "Scene": "scene.scene",
     "SceneError": "errors",
+    "Session": "session.session",
     "Simulation": "simulation",
     "Sphere": "geometry.shapes",
     "Trace": "trace.trace",
+    "VirtualCoupling": "haptics.coupling",
     "Volume": "simulation",
     "contact_volume": "collision.volume",
     "distance": "collision.distance",
     "load": "geometry.files",
 }
 # Whole modules under a short name.
-_MODULES = {"metrics": "trace.metrics"}
+_MODULES = {"devices": "devices", "metrics": "trace.metrics"}
 
 __all__ = [
     "Box",
@@ -42,27 +47,34 @@ __all__ = [
     "Cone",
     "Convex",
     "Cylinder",
+    "DeviceError",
+    "DirectCoupling",
     "EnergyLedger",
     "Material",
     "Mesh",
     "Point",
+    "Safety",
     "Scene",
     "SceneError",
+    "Session",
     "Simulation",
     "Sphere",
     "Trace",
+    "VirtualCoupling",
     "Volume",
     "__version__",
     "contact_volume",
+    "devices",
     "distance",
     "load",
     "metrics",
 ]
 
 if TYPE_CHECKING:
+    from tangere import devices
     from tangere.collision.distance import distance
     from tangere.collision.volume import contact_volume
-    from tangere.errors import SceneError
+    from tangere.errors import DeviceError, SceneError
     from tangere.geometry.files import load
     from tangere.geometry.shapes import (
         Box,
@@ -74,7 +86,10 @@ if TYPE_CHECKING:
         Mesh,
         Sphere,
     )
+    from tangere.haptics.coupling import DirectCoupling, VirtualCoupling
+    from tangere.haptics.safety import Safety
     from tangere.scene.scene import Material, Scene
+    from tangere.session.session import Session
     from tangere.simulation import Point, Simulation, Volume
     from tangere.trace import metrics
     from tangere.trace.metrics import EnergyLedger

@@ -210,7 +210,9 @@ def beside(result: Result) -> list[Reading]:
             grams = 1e3 * result.least[rule, b]
             note = f"theory {1e3 * bound(p, rule, b):.3g} g" if rule in EDGE else "lightest tried"
             rows.append(
-                Reading(f"least stable mass, rotational damping {b:g} N m s", rule, grams, "g", note)
+                Reading(
+                    f"least stable mass, rotational damping {b:g} N m s", rule, grams, "g", note
+                )
             )
     rows += [
         Reading(f"least stable mass, damping ratio {p.damping_ratio:g} at every mass", rule,
@@ -243,7 +245,12 @@ def plot(result: Result) -> list[Figure]:
         each = result.runs[rule, m]
         time = p.dt * np.arange(1, len(each.deviation) + 1)
         dash, colour = looks[rule]
-        style = {"ls": dash, "color": COLOURS[colour], "lw": width, "label": f"{rule}, {1e3 * m:g} g"}
+        style = {
+            "ls": dash,
+            "color": COLOURS[colour],
+            "lw": width,
+            "label": f"{rule}, {1e3 * m:g} g",
+        }
         left.plot(time, 1e3 * each.deviation, **style)
         middle.semilogy(time, 1e3 * np.maximum(each.deviation, 1e-7), **style)
         right.plot(time, each.force, **style)
@@ -264,7 +271,10 @@ def plot(result: Result) -> list[Figure]:
         axes.loglog(dampings, masses, "o", color=COLOURS[colour], label=rule)
         if rule in EDGE:
             axes.loglog(
-                dampings, [1e3 * bound(p, rule, b) for b in p.dampings], color=COLOURS[colour], lw=1.0
+                dampings,
+                [1e3 * bound(p, rule, b) for b in p.dampings],
+                color=COLOURS[colour],
+                lw=1.0,
             )
     axes.axvline(p.rotational_damping, color=FAINT, lw=1.0, ls="--")
     axes.axhline(70.0, color=INK, lw=0.6)
@@ -332,7 +342,9 @@ def hand(p: Params) -> Array:
     # ω = J_l(φ) φ̇,  J_l = I + (1 − cos θ)/θ² φ* + (θ − sin θ)/θ³ φ* φ*
     tip = np.cross(phi, rate)
     across = 0.5 * np.sinc(0.5 * angle / np.pi) ** 2
-    along = np.where(angle > 1e-3, (1.0 - np.sinc(angle / np.pi)) / np.maximum(angle, 1e-9) ** 2, 1 / 6)
+    along = np.where(
+        angle > 1e-3, (1.0 - np.sinc(angle / np.pi)) / np.maximum(angle, 1e-9) ** 2, 1 / 6
+    )
     rows[:, HAND_OMEGA : HAND_OMEGA + 3] = rate + across * tip + along * np.cross(phi, tip)
     return rows
 

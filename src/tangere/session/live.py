@@ -1,0 +1,164 @@
+"""The threads of a session in real time: contact loop, device feeders, recorder, supervisor.
+
+The servo (`haptics.servo`) needs none of them to keep its hand safe: packets that stop coming let
+its force decay and then end, and a device that falls silent is a fault. What is here notices the
+same things from outside, says them in words, and ends the session where nothing can recover.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tangere.haptics.layout import FAULT_ESCAPE, NREAD, SOURCE_PORT, Rig
+from tangere.haptics.mailbox import post
+from tangere.haptics.servo import STALL, Commands, Servo
+
+if TYPE_CHECKING:
+    from tangere.devices.device import Device
+    from tangere.session.session import Session
+    from tangere.trace.recorder import Recorder
+    from tangere.trace.trace import Trace
+
+# A contact loop this far behind its clock lets the time go instead of running after it [periods].
+BEHIND = 5
+CHECK = 0.02  # time between two looks of the supervisor [s]
+JOIN = 2.0  # time that a thread gets to end [s]
+
+
+class Live:
+    """A session that runs in real time.
+
+    Attributes:
+        servo: The haptic loop.
+        recorder: Where its rows go.
+        trouble: Why the session has to end, in words; empty: nothing.
+        overruns: Contact periods that were left out because the loop was behind.
+        paused: While true the scene stands still and the hands feel nothing.
+    """
+
+    def __init__(self, session: Session, servo: Servo, recorder: Recorder) -> None:
+        self.session = session
+        self.servo = servo
+        self.recorder = recorder
+        self.trouble = ""
+        self.overruns = 0
+        self.paused = False
+        self.slow = 1.0
+        self._watchers: list[Callable[[], None]] = []
+        self._calls: list[Callable[[], None]] = []
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._trace: Trace | None = None
+        feeders = [
+            threading.Thread(target=self._feed, args=pair, name="tangere-device", daemon=True)
+            for pair in zip(session.rigs, session.devices, strict=True)
+            if pair[0].source[0] == SOURCE_PORT
+        ]
+        touch = threading.Thread(target=self._touch, name="tangere-contact", daemon=True)
+        self._contact, self._threads = touch, [touch, *feeders]
+
+    def start(self) -> None:
+        """Begin: recorder, devices and contacts first, the servo when all of them run."""
+        self.recorder.start()
+        for thread in self._threads:
+            thread.start()
+        self.servo.start()
+
+    def watch(self, callback: Callable[[], None]) -> None:
+        """Call `callback` between contact periods; it finds the scene between two steps."""
+        self._watchers.append(callback)
+
+    def call(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once, before the next contact period."""
+        with self._lock:
+            self._calls.append(callback)
+
+    def pause(self, paused: bool) -> None:
+        """Hold the scene and let go of the hands, or go on."""
+        self.paused = paused
+        self.servo.pause(paused)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the servo has made its ticks or something ended it; whether it has."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while self.servo.running and not self.trouble:
+            if not self._contact.is_alive():
+                self.trouble = self.trouble or "the contact loop has died"
+            elif self.servo.silent_for > STALL:
+                self.session.tell_fault(FAULT_ESCAPE)
+            if end is not None and time.monotonic() >= end:
+                return False
+            time.sleep(CHECK)
+        return True
+
+    def stop(self, reason: str = "") -> Trace:
+        """Zero force, then end everything; the trace."""
+        if self._trace is not None:
+            return self._trace
+        if self.trouble:  # the rows shall show what the hand felt: nothing
+            self.session.tell_fault(FAULT_ESCAPE)
+            time.sleep(2.0 * CHECK)
+        self.servo.stop()
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(JOIN)
+        for device in self.session.devices:
+            device.close()
+        words = (
+            self.trouble or reason or (str(self.servo.error) if self.servo.error else "finished")
+        )
+        self._trace = self.recorder.finish(
+            words,
+            overruns=self.overruns,
+            devices=[device.fault for device in self.session.devices if device.fault],
+        )
+        return self._trace
+
+    # ------------------------------------------------------------------ threads
+
+    def _touch(self) -> None:
+        """The contact loop; when it fails the servo runs out of packets and lets go."""
+        contact = self.session.contact
+        due = time.perf_counter()
+        try:
+            while not self._stop.is_set():
+                self._obey()
+                contact.send(contact.again() if self.paused else contact.turn())
+                for callback in self._watchers:
+                    callback()
+                period = contact.dt * self.slow
+                due += period
+                wait = due - time.perf_counter()
+                if wait > 0.0:
+                    time.sleep(wait)
+                elif -wait > BEHIND * period:
+                    missed = int(-wait / period)
+                    self.overruns += missed
+                    due += missed * period
+        except Exception as error:
+            self.trouble = f"the contact loop failed: {error}"
+
+    def _obey(self) -> None:
+        if self._calls:
+            with self._lock:
+                calls, self._calls = self._calls, []
+            for callback in calls:
+                callback()
+
+    def _feed(self, rig: Rig, device: Device) -> None:
+        """Carry readings and commands between a device and its mailboxes."""
+        reading = np.array(rig.reading)
+        commands = Commands(rig)
+        period = 1.0 / min(device.info.rate, self.session.rate)
+        due = time.perf_counter()
+        while not self._stop.is_set():
+            device.read(reading)
+            post(rig.inbox, rig.inbox_at, reading, NREAD)
+            device.write(commands.newest())
+            due = max(due + period, time.perf_counter() - period)
+            time.sleep(max(0.0, due - time.perf_counter()))
