@@ -57,6 +57,7 @@ from tangere.haptics.layout import (
     OUT_TORQUE,
     PACKET_COUNT,
     PACKET_PLANES,
+    PACKET_TIME,
     PLANE_DAMPING,
     PLANE_STIFFNESS,
     READ_BUTTONS,
@@ -128,6 +129,7 @@ FAR = 1e3  # [m] a device that says it is further away than this is not right
 TURN_JUMP = 1.0  # [rad] between two samples: faster than any hand
 CLUTCH_FADE = 0.02  # [s] the force goes while the clutch is pressed: a held hand is not passive
 NORM = (0.5, 2.0)  # |q|² of a quaternion that is only rounded
+WHOLE = 2.0**53  # floats up to here can hold bits
 
 # Passivity. What may be given on top of what was received: without it a force could never begin.
 RESERVE = 1e-6  # [J]
@@ -136,6 +138,8 @@ SURPRISE = 2.0
 FORGET = 0.98  # ... whose memory fades by this factor with each sample
 LIGHTEST = 0.05  # [kg] apparent mass of a light device: a change of force moves it no further
 LEAST_INERTIA = 5e-5  # [kg m²] and of its grip
+HALVINGS = 12  # of the share that is sent: known to a four-thousandth
+TINY = 1e-30  # a square below this is that of no force, or of no motion
 MOST_DAMPING = 10.0  # [N s/m] that a device of that mass renders at 1 kHz
 
 
@@ -239,7 +243,7 @@ def read_hand(
     """
     m = memory
     status = reading[READ_STATUS]
-    fault = int(status) & STOPS_FORCE if isfinite(status) and abs(status) < 2**53 else FAULT_READ
+    fault = int(status) & STOPS_FORCE if abs(status) < WHOLE else FAULT_READ
     if status != 0.0 and fault == 0:
         fault = FAULT_READ
     if m[MEM_STARTED] < 1.0 and m[MEM_TICKS] == 0.0:
@@ -277,7 +281,7 @@ def _is_sound(reading: PtrF8) -> bool:
     length2 = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]
     if not NORM[0] < length2 < NORM[1]:
         return False
-    return isfinite(reading[READ_BUTTONS]) and isfinite(reading[READ_SEQUENCE])
+    return abs(reading[READ_BUTTONS]) < WHOLE and isfinite(reading[READ_SEQUENCE])
 
 
 @kernel
@@ -342,10 +346,10 @@ def _anchor(s: PtrF8, x: Vec3, q: Quat, hand: PtrF8, m: PtrF8) -> None:
 
 
 @kernel
-def usable(packet: PtrF8) -> bool:
-    """Whether a contact packet is finite, and its planes are planes."""
+def usable(packet: PtrF8, latest: float) -> bool:
+    """Whether a contact packet is finite, its planes are planes, and its time not after `latest`."""
     count = packet[PACKET_COUNT]
-    if not 0.0 <= count <= MAX_PLANES:
+    if not (0.0 <= count <= MAX_PLANES and packet[PACKET_TIME] <= latest):
         return False
     for k in range(PACKET_PLANES + int(count) * NPLANE):
         if not isfinite(packet[k]):
@@ -500,27 +504,48 @@ def _observe(m: PtrF8, dx: Vec3, turned: Vec3) -> None:
 @kernel
 def _keep_passive(m: PtrF8, dt: float, last: PtrF8, wrench: PtrF8) -> int:
     """Scale the wrench so that the next step cannot give more than there is; see above."""
-    f, tau = vec_at(wrench, 0), vec_at(wrench, 3)
-    dx, turned = vec_at(m, MEM_STEP), vec_at(m, MEM_STEP + 3)
-    kick = norm(sub(f, vec_at(last, SEND_FORCE))) * dt * dt / LIGHTEST
-    twist = norm(sub(tau, vec_at(last, SEND_TORQUE))) * dt * dt / LEAST_INERTIA
-    given = dot(f, dx) + norm(f) * (m[MEM_SLACK] + kick)
-    given += dot(tau, turned) + norm(tau) * (m[MEM_SLACK + 1] + twist)
     room = m[MEM_OBSERVED] + RESERVE
     acted = 0
-    if given > room:
-        share = max(0.0, room) / given
-        for k in range(6):
-            wrench[k] *= share
+    if _risk(m, dt, last, wrench, 1.0) > room:
         acted = FAULT_PASSIVITY
+        # what changes little surprises little: as much as last time is the best guess
+        f = vec_at(wrench, 0)
+        low = min(1.0, max(0.0, dot(vec_at(last, SEND_FORCE), f) / max(dot(f, f), TINY)))
+        if _risk(m, dt, last, wrench, low) > room:
+            low = 0.0
+        high = 1.0
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            if _risk(m, dt, last, wrench, middle) > room:
+                high = middle
+            else:
+                low = middle
+        for k in range(6):
+            wrench[k] *= low
     if room < 0.0:
-        speed2 = dot(dx, dx) / (dt * dt)
-        if speed2 > 0.0:
+        v = scale(1.0 / dt, vec_at(m, MEM_STEP))
+        speed2 = dot(v, v)
+        if speed2 > TINY:
+            acted = FAULT_PASSIVITY
             alpha = min(-m[MEM_OBSERVED] / (dt * speed2), MOST_DAMPING)
             for k in range(3):
-                wrench[k] -= alpha * dx[k] / dt
-            acted = FAULT_PASSIVITY
+                wrench[k] -= alpha * v[k]
     return acted
+
+
+@kernel
+def _risk(m: PtrF8, dt: float, last: PtrF8, wrench: PtrF8, share: float) -> float:
+    """Most energy that a share of the wrench gives to the hand until the next sample [J].
+
+    f·Δx + |f| (ε + |f − f_{n−1}| Δt²/m), and the same for the torque: moving on as before, but for
+    the usual surprise and the kick that the change of force gives to a light device.
+    """
+    f, tau = scale(share, vec_at(wrench, 0)), scale(share, vec_at(wrench, 3))
+    kick = norm(sub(f, vec_at(last, SEND_FORCE))) * dt * dt / LIGHTEST
+    twist = norm(sub(tau, vec_at(last, SEND_TORQUE))) * dt * dt / LEAST_INERTIA
+    given = dot(f, vec_at(m, MEM_STEP)) + norm(f) * (m[MEM_SLACK] + kick)
+    given += dot(tau, vec_at(m, MEM_STEP + 3)) + norm(tau) * (m[MEM_SLACK + 1] + twist)
+    return given
 
 
 @kernel

@@ -134,7 +134,7 @@ def tick(r: Rig, n: int, now: float) -> int:
     fresh = _read(r, n)
     fault = int(m[MEM_OUTSIDE]) | int(m[MEM_PAUSED])
     fault |= read_hand(r.settings, r.reading, m, now, fresh, r.hand)
-    _take_packet(r)
+    _take_packet(r, now)
     if m[MEM_BAD_PACKET] != 0.0:
         fault |= FAULT_NAN_CONTACT
     if m[MEM_STARTED] == 1.0:  # before, nobody knows where the hand is
@@ -172,11 +172,11 @@ def _read(r: Rig, n: int) -> bool:
 
 
 @kernel
-def _take_packet(r: Rig) -> None:
+def _take_packet(r: Rig, now: float) -> None:
     """Take the newest contact packet; an unusable one is marked, and the last good one stays."""
     new = local_f8(432)  # NPACKET
     if take(r.packets, r.packets_at, new, NPACKET):
-        if usable(new):
+        if usable(new, now + r.settings[SET_STEP]):
             r.memory[MEM_BAD_PACKET] = 0.0
             for k in range(NPACKET):
                 r.packet[k] = new[k]
