@@ -23,7 +23,7 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
         hasegawa2004_block_tower,
         hasegawa2004_falling_cube,
         hasegawa2004_stick_slip,
-    otaduy2005_free_spoon,
+        otaduy2005_free_spoon,
         spin_down,
         cube_toss,
         energy_audit,

@@ -148,7 +148,13 @@ def step_once(
 
 @kernel
 def step_along(
-    settings: Array, y: Array, hands: Array, packet: Array, grips: Array, out: Array, rows_out: Array
+    settings: Array,
+    y: Array,
+    hands: Array,
+    packet: Array,
+    grips: Array,
+    out: Array,
+    rows_out: Array,
 ) -> int:
     """Step along samples of a hand (ticks, NHAND), one packet throughout; returns the ticks made.
 
