@@ -51,6 +51,12 @@ TINY: dict[str, dict[str, Any]] = {
         "smooth_steps": (4e-2, 2e-2, 1e-2),
         "smooth_explicit_step": 1e-2,
     },
+    "free-spoon": {
+        "seconds": 0.03,
+        "dampings": (0.009,),
+        "masses": (1e-3, 1e-2, 0.1),
+        "precision": 1e3,
+    },
     "cube-toss": {"evaluations": (3, 3), "substeps": 2, "workers": 1},
     "energy-audit": {"scenes": 8, "seconds": 0.02, "workers": 1},
 }

@@ -8,9 +8,9 @@ from oracles.held_tool import exponential, matrix, product
 
 from tangere.haptics.coupling import VirtualCoupling
 from tangere.haptics.layout import (
+    NOUT,
     NPLANE,
     NTOOL,
-    NOUT,
     PACKET_COUNT,
     PACKET_PLANES,
     SET_GRIP,
@@ -73,13 +73,16 @@ def make_rig(
 
 
 def random_rig(
-    rng: np.random.Generator, branch: str = "linear", planes: int = 3, mass: float = 0.02
+    rng: np.random.Generator,
+    branch: str = "linear",
+    planes: int = 3,
+    *,
+    mass: float = 0.02,
+    depth: float = 1e-3,
 ) -> Rig:
     """A tool anywhere, turning and moving, deviating as the branch asks, planes pressing."""
     stretch, angle = BRANCHES[branch]
-    coupling = VirtualCoupling(
-        damping=0.8, rotational_damping=0.008, max_force=2.0, max_torque=0.2
-    )
+    coupling = VirtualCoupling(damping=0.8, rotational_damping=0.008, max_force=2.0, max_torque=0.2)
     rig = make_rig(mass, np.array([0.007, 0.055, 0.057]), coupling=coupling)
     s, y = rig.settings, rig.tool
     grip, q_c = rng.normal(size=3) * 0.05, exponential(rng.normal(size=3) * 0.5)
@@ -99,8 +102,7 @@ def random_rig(
     for i in range(planes):
         point, n = rng.normal(size=3) * 0.06, rng.normal(size=3)
         n /= np.linalg.norm(n)
-        depth = 1e-3 * (1.0 + rng.random())
-        anchor = y[:3] + r @ point - depth * n
+        anchor = y[:3] + r @ point - depth * (1.0 + rng.random()) * n
         rows.append(plane(point, anchor, n, b=1.5, name=i + 1))
     put_planes(rig, rows)
     return rig
@@ -113,7 +115,5 @@ def step(rig: Rig, now: float = 0.0) -> int:
 def play(rig: Rig, hands: Array) -> tuple[Array, Array]:
     """States and OUT_… along samples of the hand; shorter if the tool got lost."""
     rows = np.zeros((len(hands), NTOOL + NOUT))
-    made = step_along(
-        rig.settings, rig.tool, hands, rig.packet, rig.grips, rig.out, rows
-    )
+    made = step_along(rig.settings, rig.tool, hands, rig.packet, rig.grips, rig.out, rows)
     return rows[:made, :NTOOL], rows[:made, NTOOL:]

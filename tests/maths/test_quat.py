@@ -11,7 +11,17 @@ from strategies import quaternions, vectors
 
 from tangere._jit import kernel
 from tangere._ptr import ptr
-from tangere.maths.quat import Quat, matrix_into, product, turn, turn_back, unit
+from tangere.maths.quat import (
+    Quat,
+    conjugate,
+    from_vector,
+    matrix_into,
+    product,
+    to_vector,
+    turn,
+    turn_back,
+    unit,
+)
 
 pytestmark = pytest.mark.nojit
 
@@ -75,3 +85,28 @@ def test_turn_and_back(q: Array, v: Array) -> None:
 def test_unit(size: float) -> None:
     q = unit((size, -size, 2.0 * size, 0.0))
     assert q == pytest.approx(np.array([1.0, -1.0, 2.0, 0.0]) / np.sqrt(6.0), rel=1e-15)
+
+
+@given(quaternions())
+def test_conjugate_turns_back(q: Array) -> None:
+    assert matrix(np.array(conjugate(t(q)))) == pytest.approx(scipy(q).T, abs=EXACT)
+
+
+@given(vectors(limit=2.0))
+def test_a_turn_as_vector_and_back(v: Array) -> None:
+    q = np.array(from_vector((float(v[0]), float(v[1]), float(v[2]))))
+    assert q == pytest.approx(
+        np.asarray(Rotation.from_rotvec(v).as_quat(scalar_first=True, canonical=False)), abs=EXACT
+    )
+    # angles up to 3.5 rad: past a half turn the vector goes the long way, as it came
+    assert to_vector(t(3.0 * q)) == pytest.approx(v, abs=1e-13)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-300, 1e-9, 0.99e-4, 1.01e-4, 3.0, 3.2, 6.2])
+def test_turns_of_any_size(angle: float) -> None:
+    """Both sides of the switch to the series at 1e-4 rad, and beyond a half turn."""
+    axis = np.array([0.36, 0.48, 0.8])
+    q = from_vector((0.36 * angle, 0.48 * angle, 0.8 * angle))
+    assert q == pytest.approx([np.cos(0.5 * angle), *(np.sin(0.5 * angle) * axis)], abs=1e-15)
+    # near a whole turn the direction is lost as 1/sin(angle/2)
+    assert to_vector(q) == pytest.approx(angle * axis, rel=1e-14, abs=1e-14)

@@ -206,26 +206,19 @@ def beside(result: Result) -> list[Reading]:
     p = result.params
     rows = []
     for b in p.dampings:
-        for rule in (BE, RK4, FE):
-            grams = 1e3 * result.least[rule, b]
-            note = f"theory {1e3 * bound(p, rule, b):.3g} g" if rule in EDGE else "lightest tried"
-            rows.append(
-                Reading(
-                    f"least stable mass, rotational damping {b:g} N m s", rule, grams, "g", note
-                )
-            )
-    rows += [
-        Reading(f"least stable mass, damping ratio {p.damping_ratio:g} at every mass", rule,
-                1e3 * result.least[rule, 0.0], "g")
-        for rule in (BE, RK4, FE)
-    ]  # fmt: skip
+        what = f"least stable mass, rotational damping {b:g} N m s"
+        rows += [Reading(what, rule, 1e3 * result.least[rule, b], "g") for rule in (BE, RK4, FE)]
+        rows += [Reading(what, f"{r}, theory", 1e3 * bound(p, r, b), "g") for r in EDGE]
+    what = f"least stable mass, damping ratio {p.damping_ratio:g} at every mass"
+    rows += [Reading(what, rule, 1e3 * result.least[rule, 0.0], "g") for rule in (BE, RK4, FE)]
     for (rule, m), each in result.runs.items():
-        if rule != BE13 and (m >= 1e-3):
+        if rule != BE13 and m >= 1e-3:
             lag, force, angle = each.worst
-            rows.append(
-                Reading(f"largest lag, {1e3 * m:g} g", rule, 1e3 * lag, "mm",
-                        f"{force:.3g} N, {angle:.3g} rad")
-            )  # fmt: skip
+            rows += [
+                Reading(f"largest lag, {1e3 * m:g} g", rule, 1e3 * lag, "mm"),
+                Reading(f"largest force, {1e3 * m:g} g", rule, force, "N"),
+                Reading(f"largest angle, {1e3 * m:g} g", rule, angle, "rad"),
+            ]
     return rows
 
 
@@ -237,7 +230,7 @@ def plot(result: Result) -> list[Figure]:
         "Left: distance from the hand to the grip of the spoon while it is waved about. Middle: "
         "the same, logarithmic. Right: force of the coupling. After Fig. 2 of the paper.",
         columns=3,
-        size=(10.2, 3.2),
+        size=(10.2, 3.5),
     )
     looks = {BE: ("-", "volume"), RK4: ("--", "point"), FE: (":", "Bullet")}
     widths = np.linspace(1.0, 2.4, max(len(p.shown), 2))
@@ -257,7 +250,8 @@ def plot(result: Result) -> list[Figure]:
     for axes, label in ((left, "lag [mm]"), (middle, "lag [mm]"), (right, "force [N]")):
         axes.set_xlabel("time [s]")
         axes.set_ylabel(label)
-    left.legend(fontsize=7.5)
+    names, labels = left.get_legend_handles_labels()
+    figure.legend(names, labels, loc="outside upper center", ncols=len(labels))
     middle.set_ylim(bottom=1e-3)
     second, (axes,) = canvas(
         "Least stable mass of the spoon over the rotational damping of the coupling; lines are the "
@@ -309,7 +303,7 @@ def strip(result: Result) -> Figure:
         azimuth=-60.0, elevation=28.0, centre=(0.02, 0.0, 0.12), width=0.5, height=0.4
     )
     return pictures.strip(
-        frames, camera, "Spoons of 100 g (left) and 10 g follow the same hand, drawn as a ball."
+        frames, camera, "Spoons of 100 g (in front) and 10 g follow the same hand, drawn as a ball."
     )
 
 
@@ -432,7 +426,7 @@ def _spoon() -> object:
 
 EXPERIMENT = Experiment(
     name="free-spoon",
-    paper="Otaduy and Lin 2005, Sec. 7.2",
+    paper="Otaduy & Lin 2005, section 7.2, Fig. 2",
     summary="a light tool follows the hand closely; only implicit steps can move a light tool",
     params=Params(),
     quick=Params(dampings=(0.005, 0.009)),

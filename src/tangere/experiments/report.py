@@ -183,7 +183,8 @@ def _parameters(params: Any) -> str:
         if isinstance(value, bool):
             return "yes" if value else "no"
         if isinstance(value, tuple):
-            if len(value) > 4 and value == tuple(range(value[0], value[-1] + 1)):
+            whole = all(isinstance(v, int) for v in value)
+            if whole and len(value) > 4 and value == tuple(range(value[0], value[-1] + 1)):
                 return f"{value[0]} to {value[-1]}"
             return ", ".join(words(v) for v in value)
         return f"{value:g}" if isinstance(value, float) else str(value)
