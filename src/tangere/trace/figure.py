@@ -60,38 +60,34 @@ def draw(trace: Trace) -> Figure:
         panels, ("force [N]", "torque [N m]", "[mm]", "energy [J]", "servo [µs]"), strict=True
     ):
         axes.set_ylabel(label)
-        axes.legend(loc="upper right", ncols=3)
         axes.margins(x=0.0)
     _mark_faults(force, trace)
+    for axes in panels:  # above the panel, where no line can hide
+        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, borderpad=0.0)
     late.set_xlabel("time [s]")
+    what = [f"{trace.duration:.2f} s at {trace.rate:g} Hz", str(trace.meta.get("method", ""))]
+    figure.suptitle(", ".join(filter(None, what)), color=FAINT, x=0.01, ha="left")
     return figure
 
 
 def _mark_faults(axes: Axes, trace: Trace) -> None:
     """A bar under the forces, for as long as something was wrong or limited, named once."""
     tick, narrow = 1.0 / trace.rate, trace.duration / SHOWN_SPANS
-    for colour, bit in zip(SHADES * len(FAULT_WORDS), FAULT_WORDS, strict=False):
+    kinds = sorted({fault.bit for fault in trace.faults})
+    for colour, bit in zip(SHADES * len(kinds), kinds, strict=False):
         spans: list[list[float]] = []  # start and end; what stands close together is one
         for fault in (fault for fault in trace.faults if fault.bit == bit):
             if spans and fault.time - spans[-1][1] < narrow:
                 spans[-1][1] = fault.until + tick
             else:
                 spans.append([fault.time, fault.until + tick])
-        if spans:
-            axes.broken_barh(
-                [(start, max(end - start, narrow)) for start, end in spans],
-                (0.0, 0.04),
-                transform=axes.get_xaxis_transform(),
-                color=colour,
-                label=FAULT_WORDS[bit],
-            )
-    if trace.faults:
-        axes.legend(loc="upper right", ncols=2)
-    axes.set_title(
-        f"{trace.duration:.2f} s at {trace.rate:g} Hz, {trace.meta.get('method', '')}".rstrip(", "),
-        loc="left",
-        color=FAINT,
-    )
+        axes.broken_barh(
+            [(start, max(end - start, narrow)) for start, end in spans],
+            (0.0, 0.04),
+            transform=axes.get_xaxis_transform(),
+            color=colour,
+            label=FAULT_WORDS[bit],
+        )
 
 
 def _size(vectors: Array) -> Array:

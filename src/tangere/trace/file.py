@@ -1,14 +1,15 @@
 """The file of a trace: at every instant a whole HDF5 file.
 
-HDF5 itself writes only the head, in memory: groups, meta data and an empty table `rows`. From then
-on the file grows by plain appending. When rows have been written, numbers in the head are set, in
-this order: the end of the file; address and size of the table; its count of rows. Each is written
-in one piece, and each state between two writes is a valid file. So a process that is killed leaves
-a file that any HDF5 reader opens, and a full disk is an `OSError` of a plain write.
+HDF5 itself writes only the head, in memory: texts, the type of a row and an empty table `rows`.
+From then on the file grows by plain appending. When rows have been written, two places in the head
+are set: first the end of the file, then, in one piece, the table's count of rows, address and size.
+Each state between two writes is a valid file. So a process that is killed leaves a file that any
+HDF5 reader opens, and a full disk is an `OSError` of a plain write.
 
     superblock   8 bytes signature, version 0, …, at byte 40: end of the file
     rows         object header, version 1; of its messages
                  dataspace (1): version, rank, flags, 5 bytes, count of rows, its maximum
+                 datatype (3): points to the type, which lies elsewhere
                  layout (8): version 3, class 1 (contiguous), address, size in bytes
     … page boundary: rows, one after the other, to the end of the file
 """
@@ -34,8 +35,12 @@ from tangere.trace.columns import Place
 FORMAT = 1  # of the file; a later one may add columns and keys, never change their meaning
 PAGE = 4096
 END_BYTES = 4096  # room for how the session ended
+MISSING_MOST = 1 << 28  # most bytes that a file may be short of: eight minutes at 1 kHz
 BROKE_OFF = "the recording broke off"
 
+TRIES = 5  # to read a file that grows meanwhile
+
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
 # HDF5: byte 40 of a superblock of version 0 with 8-byte addresses
 END_OF_FILE = 40
 MESSAGE_DATASPACE, MESSAGE_LAYOUT, MESSAGE_CONTINUED = 0x01, 0x08, 0x10
@@ -44,8 +49,8 @@ MESSAGE_DATASPACE, MESSAGE_LAYOUT, MESSAGE_CONTINUED = 0x01, 0x08, 0x10
 class _Places(NamedTuple):
     """Bytes of the file that change."""
 
-    extent: int  # count of rows, followed by the greatest count
-    storage: int  # address of the table, followed by its size in bytes
+    table: int  # from the count of rows to the size in bytes, in the header of the table
+    length: int  # of that part
     rows: int  # where the table begins
     end: int  # where the text about the end stands
 
@@ -76,6 +81,7 @@ class RowFile:
                 f"{one_line(path)}: meta data that JSON cannot say ({one_line(error)}); give text, "
                 "numbers, lists and tables"
             ) from None
+        self._table = bytearray(head[self._at.table : self._at.table + self._at.length])
         draft = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}.tmp")
         try:
             draft.write_bytes(head)
@@ -100,16 +106,17 @@ class RowFile:
             while done < len(data):
                 done += self._put(start + done, data[done:])
         finally:
-            self.count += done // self._row_bytes
-            self._publish()
+            self._publish(self.count + done // self._row_bytes)
 
-    def _publish(self) -> None:
-        if self.count == 0:
+    def _publish(self, count: int) -> None:
+        if count == self.count:
             return  # HDF5 takes an empty table with an address for damage
-        size = self.count * self._row_bytes
+        size = count * self._row_bytes
         self._put(END_OF_FILE, _bytes(self._at.rows + size))
-        self._put(self._at.storage, b"".join(_bytes(x) for x in (self._at.rows, size)))
-        self._put(self._at.extent, 2 * _bytes(self.count))
+        self._table[:16] = 2 * _bytes(count)
+        self._table[-16:] = _bytes(self._at.rows) + _bytes(size)
+        self._put(self._at.table, self._table)
+        self.count = count
 
     def end(self, end: Mapping[str, Any]) -> None:
         """Say how the session ended, in room that the file has already.
@@ -135,7 +142,7 @@ class RowFile:
         """Close the file."""
         self._file.close()
 
-    def _put(self, place: int, data: bytes | memoryview) -> int:
+    def _put(self, place: int, data: bytes | bytearray | memoryview) -> int:
         self._file.seek(place)
         written = self._file.write(data)
         if not written:
@@ -158,7 +165,8 @@ def _head(
         _text(file, "meta", json.dumps(words))
         _text(file, "scene", str(meta.get("scene", "")))
         end = _text(file, "end", "", room)
-        table = file.create_dataset("rows", (0,), dtype=kind)
+        file["row"] = kind  # apart from the table, whose header stays small
+        table = file.create_dataset("rows", (0,), dtype=file["row"])
         header = h5py.h5o.get_info(table.id).addr
         end_place = end.id.get_offset()
     data = bytearray(image.getvalue())
@@ -166,11 +174,11 @@ def _head(
     found = _messages(data, header)
     rows = len(data)
     data[END_OF_FILE : END_OF_FILE + 8] = _bytes(rows)
-    places = _Places(found[MESSAGE_DATASPACE] + 8, found[MESSAGE_LAYOUT] + 2, rows, end_place)
-    if any(place % PAGE > PAGE - 16 for place in (places.extent, places.storage)):
+    first, after = found[MESSAGE_DATASPACE] + 8, found[MESSAGE_LAYOUT] + 18
+    if first // PAGE != (after - 1) // PAGE:
         # What lies across two pages is not written in one piece: move everything on.
-        return _head(kind, meta, room + 16)
-    return bytes(data), places
+        return _head(kind, meta, room + after - first)
+    return bytes(data), _Places(first, after - first, rows, end_place)
 
 
 def _bytes(value: int) -> bytes:
@@ -220,6 +228,13 @@ def read(path: str | os.PathLike[str]) -> tuple[Array, dict[str, Place], dict[st
         if not Path(path).is_file():
             fault = "not a file" if Path(path).exists() else "no such trace"
             raise SceneError(f"{where}: {fault}; check the path")
+        for _ in range(TRIES - 1):
+            before = Path(path).stat().st_size
+            try:
+                return _read(path)
+            except Exception:
+                if Path(path).stat().st_size == before:
+                    raise
         return _read(path)
     except SceneError:
         raise
@@ -233,13 +248,17 @@ def read(path: str | os.PathLike[str]) -> tuple[Array, dict[str, Place], dict[st
 def _read(path: str | os.PathLike[str]) -> tuple[Array, dict[str, Place], dict[str, Any]]:
     import h5py
 
-    with h5py.File(path, "r", locking=False) as file:
+    size = os.stat(path).st_size
+    with h5py.File(_lengthened(path, size), "r") as file:
         if file.attrs.get("tangere trace") != FORMAT:
             raise ValueError("it has no mark of tangere")
         table = file["rows"]
         kind = table.dtype
-        size = os.stat(path).st_size
-        if kind.names is None or kind.itemsize % 8 or kind.itemsize * len(table) > size:
+        if (
+            kind.names is None
+            or kind.itemsize % 8
+            or kind.itemsize * len(table) > size + MISSING_MOST
+        ):
             raise ValueError("its table is damaged")
         places = {}
         for name in kind.names:
@@ -250,6 +269,10 @@ def _read(path: str | os.PathLike[str]) -> tuple[Array, dict[str, Place], dict[s
         rows = np.empty((len(table), kind.itemsize // 8))
         if len(table):
             table.read_direct(rows.view(kind).reshape(-1))
+            there = size - table.id.get_offset()
+            if there < 0:
+                raise ValueError("it breaks off before the first row")
+            rows = rows[: there // kind.itemsize]
         meta = {
             **_table(_words(file, "meta")),
             "scene": _words(file, "scene"),
@@ -263,6 +286,19 @@ def _read(path: str | os.PathLike[str]) -> tuple[Array, dict[str, Place], dict[s
                 if places.get(full, Place(0, 0)).width != 1:
                     raise ValueError(f"it has no column {full!r}")
         return rows, places, meta
+
+
+def _lengthened(path: str | os.PathLike[str], size: int) -> str | io.BytesIO:
+    """The file, or if its end is missing, a copy in memory with zeros there.
+
+    HDF5 refuses such a file. It is what a loss of power leaves, or a copy that broke off.
+    """
+    with open(path, "rb") as file:
+        head = file.read(END_OF_FILE + 8)
+        missing = int.from_bytes(head[END_OF_FILE:], "little") - size
+        if not head.startswith(SIGNATURE) or not 0 < missing <= MISSING_MOST:
+            return os.fspath(path)
+        return io.BytesIO(head + file.read() + bytes(missing))
 
 
 def _words(file: Any, name: str) -> str:

@@ -15,6 +15,8 @@ import numpy as np
 from tangere.errors import SceneError
 from tangere.geometry.checks import one_line
 from tangere.haptics.layout import NROW
+from tangere.haptics.mailbox import DROPPED, READ
+from tangere.haptics.mailbox import drain as take_rows
 from tangere.maths.vec import Array, LongArray
 from tangere.trace.columns import places_of, row_type
 from tangere.trace.file import RowFile
@@ -24,11 +26,7 @@ PERIOD = 0.05  # between two looks at the ring [s]; a killed process loses no mo
 SYNC_PERIOD = 1.0  # between two waits for the disk [s]; a loss of power may take this much
 # Rows kept without a file: five minutes at 1 kHz, 168 MB per tool. Older ones make room.
 KEEP_ROWS = 300_000
-
-# Columns of `at`, all counting up from the start: row k of the session lies in ring[k % capacity].
-HEAD = 0  # rows written by the servo
-TAIL = 1  # rows taken by the recorder
-DROPPED = 2  # rows lost because the ring was full
+BATCH = 1024  # rows taken at a time
 
 
 class Recorder:
@@ -58,13 +56,13 @@ class Recorder:
         """Make the file, if there is one; nothing is read yet.
 
         Args:
-            ring: Rows, shape (capacity, NROW × tools).
-            at: Counts of rows written, taken and dropped.
+            ring: Rows, shape (capacity, NROW × tools), of `haptics.mailbox.new_ring`.
+            at: Its counts of rows written, taken and dropped.
             path: File to make; None keeps the rows in memory.
             meta: What `Trace.meta` shall say; values that JSON knows.
             tools: Names, in the order in which they stand in a row.
             on_fault: Told once when recording to the file stops.
-            keep: Most rows kept in memory; when there are more, the oldest go.
+            keep: Rows kept in memory at least; when there are more, the oldest go.
 
         Raises:
             SceneError: The file cannot be written, or the ring does not fit the tools.
@@ -79,10 +77,12 @@ class Recorder:
         self._meta, self._tools = {**(meta or {}), "tools": list(tools)}, tuple(tools)
         kind = row_type(places_of(tools), ring.shape[1])
         self._file = None if path is None else RowFile(path, kind, self._meta)
+        self._batch = np.zeros((BATCH, ring.shape[1]))
         self._on_fault = on_fault
         self._keep = keep
         self._kept: deque[Array] = deque()
-        self._left_out = 0  # rows that were kept and had to make room
+        self._held = 0  # rows kept
+        self._left_out = 0  # rows that had to make room
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
         self._trace: Trace | None = None
@@ -90,7 +90,7 @@ class Recorder:
     @property
     def rows(self) -> int:
         """Rows taken so far."""
-        return int(self._at[TAIL])
+        return int(self._at[READ])
 
     @property
     def dropped(self) -> int:
@@ -119,14 +119,11 @@ class Recorder:
 
     def drain(self) -> int:
         """Take everything out of the ring; the count of rows taken."""
-        head, tail = int(self._at[HEAD]), int(self._at[TAIL])
-        capacity = len(self._ring)
-        first, last = tail % capacity, tail % capacity + head - tail
-        for rows in (self._ring[first:last], self._ring[: max(0, last - capacity)]):
-            if len(rows):
-                self._store(rows)
-        self._at[TAIL] = head  # only now may the servo write there again
-        return head - tail
+        total = 0
+        while count := take_rows(self._ring, self._at, self._batch):
+            self._store(self._batch[:count])
+            total += count
+        return total
 
     def _store(self, rows: Array) -> None:
         if self._file is not None and not self.fault:
@@ -138,12 +135,11 @@ class Recorder:
                 rows = rows[self._file.count - had :]
                 self._fail(error)
         self._kept.append(rows.copy())
-        while sum(map(len, self._kept)) > self._keep:
-            oldest = self._kept.popleft()
-            spare = min(len(oldest), sum(map(len, self._kept)) + len(oldest) - self._keep)
-            self._left_out += spare
-            if spare < len(oldest):
-                self._kept.appendleft(oldest[spare:])
+        self._held += len(rows)
+        while self._held - len(self._kept[0]) >= self._keep:
+            gone = len(self._kept.popleft())
+            self._held -= gone
+            self._left_out += gone
 
     def _fail(self, error: OSError) -> None:
         if not self.fault:

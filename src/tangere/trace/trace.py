@@ -212,6 +212,7 @@ class Trace:
         target = Path(path)
         draft = target.with_name(f"{target.name}.{secrets.token_hex(4)}.tmp")
         try:
+            draft.touch()
             file = RowFile(draft, row_type(self._places, self.rows.shape[1]), self.meta)
             with file:
                 file.append(self.rows)
