@@ -96,7 +96,8 @@ CONTACT_PLANES, CONTACT_LINEAR, CONTACT_HELD, CONTACT_PLANES_START = 0, 1, 2, 3
 # ------------------------------------------------ the contact packet
 MAX_PLANES = 16
 # One plane: the point r of the tool presses with s = k (δ + d) + b n·(v + ω × Rr − u),
-# δ = n·(x + Rr − p0 − u (t − t_k)), while s > 0 and δ + d > 0
+# δ = n·(x + Rr − p0 − u (t − t_k)), while s > 0 and δ + d > 0. Its friction continues from `hold`,
+# hold − k_t (x + Rr − p_k − u (t − t_k)) across n, and is at most μ s.
 PLANE_POINT = 0  # 3: r, tool's frame [m]
 PLANE_ANCHOR = 3  # 3: p0 at the packet's time, world [m]
 PLANE_NORMAL = 6  # 3: n, out of the tool
@@ -107,7 +108,8 @@ PLANE_VELOCITY = 12  # 3: u, of the surface touched [m/s]
 PLANE_FRICTION = 15  # μ; 0: none
 PLANE_SHEAR = 16  # k_t, stiffness of the friction spring [N/m]
 PLANE_NAME = 17  # whole number > 0; the same from packet to packet for the same contact point
-NPLANE = 18
+PLANE_HOLD = 18  # 3: friction on the tool at the packet's time and state [N]
+NPLANE = 21
 PACKET_SEQUENCE = 0
 PACKET_TIME = 1  # t_k of the tool state that the query used [s]
 PACKET_COUNT = 2  # planes
@@ -243,11 +245,12 @@ class Rig(NamedTuple):
     states_at: LongArray
 
 
-# State published to the contact loop: time, then the tool, then the tick's number
+# State published to the contact loop
 STATE_TIME = 0
-STATE_TOOL = 1  # 13
-STATE_SEQUENCE = 14
-NSTATE = 15
+STATE_TOOL = 1  # 13: TOOL_…
+STATE_SEQUENCE = 14  # number of the tick
+STATE_HAND = 15  # 13: HAND_…
+NSTATE = 28
 
 
 def new_mailbox(width: int) -> tuple[Array, LongArray]:

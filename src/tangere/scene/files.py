@@ -23,6 +23,9 @@ anchor_b = [0.0, 0.0, 1.0]
 stiffness = 100.0
 ```
 
+A body with a `coupling = {kind = "virtual", stiffness = 200.0}` or `{kind = "direct"}`, and a
+`grip = [x, y, z]`, is a tool for a hand.
+
 Other shapes: `{kind = "sphere", radius}`, `{kind = "cylinder" | "capsule", radius, length}`,
 `{kind = "cone", radius, height}`, `{kind = "convex", vertices}`,
 `{kind = "mesh", vertices, faces}`, `{kind = "mesh", file, scale}` with the path relative to the
@@ -58,7 +61,8 @@ from tangere.geometry.shapes import (
     Shape,
     Sphere,
 )
-from tangere.scene.scene import Material, Scene
+from tangere.haptics.coupling import DirectCoupling, VirtualCoupling
+from tangere.scene.scene import Material, Scene, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,6 +74,15 @@ MAX_BYTES = 100_000_000  # inline meshes of a million vertices stay below
 Table = dict[str, Any]
 
 TOP_KEYS = ("gravity", "materials", "floors", "bodies", "springs")
+COUPLINGS: dict[str, type[VirtualCoupling] | type[DirectCoupling]] = {
+    "virtual": VirtualCoupling,
+    "direct": DirectCoupling,
+}
+# A body with a coupling is a tool.
+TOOL_KEYS = (
+    *("name", "shape", "mass", "density", "inertia", "position", "orientation", "material"),
+    *("coupling", "grip"),
+)
 MATERIAL_KEYS = tuple(f.name for f in fields(Material))
 FLOOR_KEYS = ("name", "normal", "height", "material")
 BODY_KEYS = (
@@ -176,17 +189,36 @@ def _scene(tables: Table, folder: Path) -> Scene:
             scene.add_floor(**table)
     for place, table in _array(tables, "bodies"):
         with _at(place):
-            _check_keys(table, BODY_KEYS, ("shape",))
+            held = isinstance(table, dict) and "coupling" in table
+            _check_keys(table, TOOL_KEYS if held else BODY_KEYS, ("shape",))
             _check_text(table, "name", "material")
             with _at("shape"):
                 shape = _shape(table["shape"], folder)
-            scene.add_body(shape, **{k: v for k, v in table.items() if k != "shape"})
+            given = {k: v for k, v in table.items() if k != "shape"}
+            if held:
+                with _at("coupling"):
+                    given["coupling"] = _coupling(table["coupling"])
+                scene.add_tool(shape, **given)
+            else:
+                scene.add_body(shape, **given)
     for place, table in _array(tables, "springs"):
         with _at(place):
             _check_keys(table, SPRING_KEYS, ("body_a", "stiffness"))
             _check_text(table, "name", "body_a", "body_b")
             scene.add_spring(**table)
     return scene
+
+
+def _coupling(table: Any) -> VirtualCoupling | DirectCoupling:
+    kind = table.get("kind") if isinstance(table, dict) else None
+    if kind not in COUPLINGS:
+        raise SceneError(
+            f'expected {{kind = "virtual", stiffness = 200.0}} or {{kind = "direct"}}, '
+            f"got {show(table)}"
+        )
+    make = COUPLINGS[kind]
+    _check_keys(table, ("kind", *(f.name for f in fields(make))))
+    return make(**{key: value for key, value in table.items() if key != "kind"})
 
 
 def _array(tables: Table, key: str) -> Iterator[tuple[str, Table]]:
@@ -325,7 +357,7 @@ def _body(body: Body, labels: dict[Material, str], folder: Path) -> Table:
     # `add_body` computes this very expression, so that an inertia left out comes back bit for bit.
     usual = moments.inertia * (body.mass / moments.volume)
     inertia: Array | None = None if same(usual, body.inertia) else body.inertia
-    return {
+    table: Table = {
         "name": body.name,
         "shape": _shape_table(body.shape, folder),
         "mass": body.mass,
@@ -337,6 +369,12 @@ def _body(body: Body, labels: dict[Material, str], folder: Path) -> Table:
         "material": labels.get(body.material),
         "fixed": True if body.fixed else None,
     }
+    if isinstance(body, Tool):
+        kind = next(name for name, make in COUPLINGS.items() if isinstance(body.coupling, make))
+        given = {f.name: getattr(body.coupling, f.name) for f in fields(body.coupling)}
+        table["coupling"] = {"kind": kind, **{k: v for k, v in given.items() if v is not None}}
+        table["grip"] = body.grip
+    return table
 
 
 def _spring(spring: Spring, scene: Scene) -> Table:

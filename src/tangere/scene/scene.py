@@ -25,6 +25,7 @@ from tangere.geometry.checks import (
     vector,
 )
 from tangere.geometry.shapes import Shape
+from tangere.haptics.coupling import DirectCoupling, VirtualCoupling
 
 if TYPE_CHECKING:
     import os
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 EARTH_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²]
 DEFAULT_DENSITY = 1000.0  # of water [kg/m³]
+TOOL_MASS = 0.01  # light enough to follow a hand through a soft coupling [kg]
 MAX_NAME = 100
 # Principal moments must satisfy A + B >= C; a flat plate meets it with equality, up to rounding.
 # The same share of asymmetry is taken as rounding.
@@ -120,6 +122,16 @@ class Body(Record):
     material: Material
     fixed: bool
     """Moves with its given velocities whatever pushes it: infinite mass."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tool(Body):
+    """A body that a hand holds during a session; in a plain simulation it is as free as others."""
+
+    coupling: VirtualCoupling | DirectCoupling
+    """How hand and tool hang together."""
+    grip: Array
+    """Where the hand holds it, in the shape frame, shape (3,) [m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,12 +253,98 @@ class Scene:
             name: From the shape's kind if not given.
             fixed: Whether it keeps its velocities whatever pushes it.
         """
+        body = Body(
+            *self._body_fields(
+                shape,
+                "body",
+                (mass, density, inertia),
+                (position, orientation, velocity, angular_velocity),
+                material,
+                name,
+                fixed,
+            )
+        )
+        return self._keep(body)
+
+    def add_tool(
+        self,
+        shape: Shape,
+        *,
+        mass: float | None = None,
+        density: float | None = None,
+        inertia: ArrayLike | None = None,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        orientation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        material: Material | str | None = None,
+        name: str | None = None,
+        coupling: VirtualCoupling | DirectCoupling | None = None,
+        grip: ArrayLike = (0.0, 0.0, 0.0),
+    ) -> Tool:
+        """A new body for a hand to hold; `Session` joins it to a device.
+
+        Args:
+            shape: Its geometry.
+            mass: [kg]; or give `density`, not both. 10 g if neither is given.
+            density: [kg/m³].
+            inertia: As for `add_body`.
+            position: Of the shape frame's origin, where the session starts [m].
+            orientation: Of the shape frame at the start, quaternion (w, x, y, z).
+            material: Or the name of a material of this scene.
+            name: "tool" and the like if not given.
+            coupling: Between hand and tool; `VirtualCoupling()` if not given.
+            grip: Where the hand holds it, in the shape frame [m].
+        """
+        coupling = VirtualCoupling() if coupling is None else coupling
+        if not isinstance(coupling, VirtualCoupling | DirectCoupling):
+            raise SceneError(
+                f"tool coupling: expected VirtualCoupling(…) or DirectCoupling(), got "
+                f"{show(coupling)}"
+            )
+        if mass is None and density is None:
+            mass = TOOL_MASS
+        still = (0.0, 0.0, 0.0)
+        fields = self._body_fields(
+            shape,
+            "tool",
+            (mass, density, inertia),
+            (position, orientation, still, still),
+            material,
+            self._new_name(name, "tool"),
+            False,
+        )
+        tool = Tool(*fields, coupling, vector(grip, f"tool {show(fields[1])} grip"))
+        self._keep(tool)
+        return tool
+
+    @property
+    def tools(self) -> list[Tool]:
+        """The bodies that hands hold, in the order they were added."""
+        return [body for body in self.bodies if isinstance(body, Tool)]
+
+    def _keep(self, body: Body) -> Body:
+        self.bodies.append(body)
+        self._named[body.name] = body
+        return body
+
+    def _body_fields(
+        self,
+        shape: Shape,
+        kind: str,
+        matter: tuple[float | None, float | None, ArrayLike | None],
+        motion: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike],
+        material: Material | str | None,
+        name: str | None,
+        fixed: bool,
+    ) -> tuple[Any, ...]:
+        """The checked fields of a `Body`, in their order."""
         if not isinstance(shape, Shape):
-            raise SceneError(f"body: expected a shape such as Box((1, 1, 1)), got {show(shape)}")
+            raise SceneError(f"{kind}: expected a shape such as Box((1, 1, 1)), got {show(shape)}")
         name = self._new_name(name, type(shape).__name__.lower())
-        what = f"body {show(name)}"
+        what = f"{kind} {show(name)}"
         if not isinstance(fixed, bool | np.bool_):
             raise SceneError(f"{what} fixed: expected true or false, got {show(fixed)}")
+        mass, density, inertia = matter
+        position, orientation, velocity, angular_velocity = motion
         moments = shape.moments()
         if fixed and mass is None and density is None:
             # Of no effect, so a mountain or a speck must not be refused for it.
@@ -256,23 +354,20 @@ class Scene:
             tensor = moments.inertia * (mass / moments.volume)
         else:
             tensor = _tensor(inertia, f"{what} inertia")
-        body = Body(
-            index=len(self.bodies),
-            name=name,
-            shape=shape,
-            mass=mass,
-            centre=moments.centre,
-            inertia=_possible(tensor, f"{what} inertia"),
-            position=vector(position, f"{what} position"),
-            orientation=unit(orientation, f"{what} orientation (w, x, y, z)", 4),
-            velocity=vector(velocity, f"{what} velocity"),
-            angular_velocity=vector(angular_velocity, f"{what} angular_velocity"),
-            material=self._known_material(material, what),
-            fixed=bool(fixed),
+        return (
+            len(self.bodies),
+            name,
+            shape,
+            mass,
+            moments.centre,
+            _possible(tensor, f"{what} inertia"),
+            vector(position, f"{what} position"),
+            unit(orientation, f"{what} orientation (w, x, y, z)", 4),
+            vector(velocity, f"{what} velocity"),
+            vector(angular_velocity, f"{what} angular_velocity"),
+            self._known_material(material, what),
+            bool(fixed),
         )
-        self.bodies.append(body)
-        self._named[body.name] = body
-        return body
 
     def add_spring(
         self,

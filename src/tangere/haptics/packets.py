@@ -1,0 +1,286 @@
+"""What the servo may know of the contacts: planes, their forces and their stiffness.
+
+A contact patch of the implicit step presses on the tool with a normal force, two tilting torques,
+friction and a torsion. Four points with equal shares of the stiffness k have the same resultants
+and the same tangent stiffness as the patch if their second moments are those of its area: with
+the covariance C = J/S = L Lᵀ of the patch in (t1, t2) they lie at ±√2 times the columns of L, and
+press with
+
+    s_i = f_n/4 ± (√2/4) (L⁻¹ M),    M = Σ s_i o_i = (−m_2, m_1)
+
+L follows the patch continuously, as principal axes would not. When there are too many patches for
+four points each, every patch is one point at its centre of pressure.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from tangere._jit import kernel
+from tangere._ptr import PtrF8, local_f8, off, ptr
+from tangere.contact.implicit.record import (
+    PATCH_KIND,
+    SPRING_KIND,
+    TF_AREA,
+    TF_ARM_A,
+    TF_ARM_B,
+    TF_B,
+    TF_DEPTH,
+    TF_F,
+    TF_JXX,
+    TF_JXY,
+    TF_JYY,
+    TF_K,
+    TF_KT,
+    TF_MU,
+    TF_N,
+    TF_S,
+    TF_T1,
+    TF_T2,
+    TI_A,
+    TI_B,
+    TI_KIND,
+    TI_SLOT,
+    Touch,
+    touch,
+)
+from tangere.haptics.layout import (
+    MAX_PLANES,
+    NPACKET,
+    NPLANE,
+    PACKET_COUNT,
+    PACKET_DAMPING,
+    PACKET_DEPTH,
+    PACKET_FLAGS,
+    PACKET_PLANES,
+    PACKET_SEQUENCE,
+    PACKET_STATE,
+    PACKET_STIFFNESS,
+    PACKET_TIME,
+    PACKET_TRUNCATED,
+    PACKET_WRENCH,
+    PLANE_ANCHOR,
+    PLANE_DAMPING,
+    PLANE_FRICTION,
+    PLANE_HOLD,
+    PLANE_NAME,
+    PLANE_NORMAL,
+    PLANE_POINT,
+    PLANE_SHEAR,
+    PLANE_STIFFNESS,
+    PLANE_TOLERANCE,
+    PLANE_VELOCITY,
+    TOOL_ANGULAR,
+    TOOL_MOMENTUM,
+    TOOL_POSITION,
+    TOOL_QUATERNION,
+)
+from tangere.maths.quat import matrix_into, turn, turn_back
+from tangere.maths.vec import Array, Vec3, axpy, cross, scale
+from tangere.model import Sizes, State, Touches, state_pointers
+
+POINTS = 4  # of a patch
+# A patch narrower than this share of its length in one direction is a line [of the covariance].
+THIN = 1e-12
+
+
+@kernel
+def make_packet(
+    z: Sizes,
+    state: State,
+    touches: Touches,
+    mass: float,
+    tool: int,
+    time: float,
+    sequence: int,
+    packet_out: Array,
+) -> None:
+    """Fill a packet with the contacts of body `tool` in the last implicit step."""
+    s = state_pointers(state)
+    t = Touches(
+        ptr(touches.used),
+        ptr(touches.ints),
+        ptr(touches.floats),
+        ptr(touches.corners),
+        ptr(touches.fan),
+        ptr(touches.start),
+        ptr(touches.list),
+    )
+    out = ptr(packet_out)
+    _open(s, mass, tool, time, sequence, out)
+    contacts = 0
+    for k in range(t.used[0]):
+        if _holds(touch(t, k), tool):
+            contacts += 1
+    single = POINTS * contacts > MAX_PLANES
+    for k in range(t.used[0]):
+        c = touch(t, k)
+        if _holds(c, tool):
+            _add(z, s, c, tool, single, out)
+            out[PACKET_DEPTH] = max(out[PACKET_DEPTH], c.floats[TF_DEPTH])
+    sum_planes(out)
+
+
+@kernel
+def _open(s: State, mass: float, tool: int, time: float, sequence: int, out: PtrF8) -> None:
+    """An empty packet with the tool's state."""
+    for k in range(NPACKET):
+        out[k] = 0.0
+    out[PACKET_SEQUENCE], out[PACKET_TIME] = sequence, time
+    y = off(out, PACKET_STATE)
+    for k in range(3):
+        y[TOOL_POSITION + k] = s.position[3 * tool + k]
+        y[TOOL_MOMENTUM + k] = mass * s.velocity[3 * tool + k]
+        y[TOOL_ANGULAR + k] = s.momentum[3 * tool + k]
+    for k in range(4):
+        y[TOOL_QUATERNION + k] = s.quaternion[4 * tool + k]
+
+
+@kernel
+def _holds(c: Touch, tool: int) -> bool:
+    """Whether a contact presses on the tool."""
+    if c.ints[TI_KIND] == SPRING_KIND or not c.floats[TF_F] > 0.0:
+        return False
+    return bool(c.ints[TI_A] == tool or c.ints[TI_B] == tool)
+
+
+@kernel
+def _add(z: Sizes, s: State, c: Touch, tool: int, single: bool, out: PtrF8) -> None:
+    """Planes of one contact, and its wrench."""
+    f, a, b = c.floats, c.ints[TI_A], c.ints[TI_B]
+    first = a == tool
+    sign = -1.0 if first else 1.0  # forces of the record act on b
+    n = (f[TF_N], f[TF_N + 1], f[TF_N + 2])
+    t1 = (f[TF_T1], f[TF_T1 + 1], f[TF_T1 + 2])
+    t2 = (f[TF_T2], f[TF_T2 + 1], f[TF_T2 + 2])
+    at = off(f, TF_ARM_A if first else TF_ARM_B)
+    arm = (at[0], at[1], at[2])
+    back = off(f, TF_ARM_B if first else TF_ARM_A)
+    away = (back[0], back[1], back[2])
+    w = off(f, TF_F)  # f_n, m_1, m_2, f_1, f_2, m_n
+    _add_wrench(sign, n, t1, t2, arm, w, out)
+    patch = c.ints[TI_KIND] == PATCH_KIND
+    share = f[TF_S] / f[TF_AREA] if patch else 1.0
+    k, k_t, damp = share * f[TF_K], share * f[TF_KT], share * f[TF_B]
+    points = local_f8(3 * POINTS)  # x, y, s
+    count = 1
+    if patch and not single:
+        count = _four_points(f, w, points)
+    else:  # the centre of pressure
+        points[0] = -w[2] / w[0] if patch else 0.0
+        points[1] = w[1] / w[0] if patch else 0.0
+        points[2] = w[0]
+    spread = 0.0
+    for i in range(count):
+        spread += points[3 * i] * points[3 * i] + points[3 * i + 1] * points[3 * i + 1]
+    other = b if first else a
+    for i in range(count):
+        if out[PACKET_COUNT] >= MAX_PLANES:
+            out[PACKET_FLAGS] = PACKET_TRUNCATED
+            return
+        row = off(out, PACKET_PLANES + NPLANE * int(out[PACKET_COUNT]))
+        out[PACKET_COUNT] += 1.0
+        x, y, press = points[3 * i], points[3 * i + 1], points[3 * i + 2]
+        o = axpy(x, t1, scale(y, t2))
+        # torsion m_n n = Σ o × f with f along n × o; without spread there is none
+        twist = w[5] / spread if spread > 0.0 else 0.0
+        hold = axpy(w[3] / count, t1, axpy(w[4] / count, t2, scale(twist, cross(n, o))))
+        p = (arm[0] + o[0], arm[1] + o[1], arm[2] + o[2])
+        _plane(s, tool, p, scale(-sign, n), row)
+        row[PLANE_STIFFNESS], row[PLANE_DAMPING] = k / count, damp / count
+        row[PLANE_TOLERANCE], row[PLANE_FRICTION] = 0.0, f[TF_MU]
+        row[PLANE_SHEAR] = k_t / count
+        row[PLANE_NAME] = POINTS * c.ints[TI_SLOT] + i + 1
+        delta = press / row[PLANE_STIFFNESS]
+        surface = _surface(z, s, other, (away[0] + o[0], away[1] + o[1], away[2] + o[2]))
+        for q in range(3):
+            row[PLANE_ANCHOR + q] = s.position[3 * tool + q] + p[q] - delta * row[PLANE_NORMAL + q]
+            row[PLANE_VELOCITY + q] = surface[q]
+            row[PLANE_HOLD + q] = sign * hold[q]
+
+
+@kernel
+def _four_points(f: PtrF8, w: PtrF8, points: PtrF8) -> int:
+    """Places and forces of four points that stand for a patch; their number."""
+    area = f[TF_S]
+    xx, xy, yy = f[TF_JXX] / area, f[TF_JXY] / area, f[TF_JYY] / area
+    size = xx + yy
+    if not size > 0.0:
+        points[0], points[1], points[2] = 0.0, 0.0, w[0]
+        return 1
+    xx, yy = xx + THIN * size, yy + THIN * size
+    l11 = sqrt(xx)
+    l21 = xy / l11
+    l22 = sqrt(max(yy - l21 * l21, THIN * size))
+    g1 = -w[2] / l11  # L⁻¹ M
+    g2 = (w[1] - l21 * g1) / l22
+    root = sqrt(2.0)
+    points[0], points[1], points[2] = root * l11, root * l21, 0.25 * (w[0] + root * g1)
+    points[3], points[4], points[5] = -root * l11, -root * l21, 0.25 * (w[0] - root * g1)
+    points[6], points[7], points[8] = 0.0, root * l22, 0.25 * (w[0] + root * g2)
+    points[9], points[10], points[11] = 0.0, -root * l22, 0.25 * (w[0] - root * g2)
+    return POINTS
+
+
+@kernel
+def _plane(s: State, tool: int, p: Vec3, n: Vec3, row: PtrF8) -> None:
+    """Point of the tool, given from its centre in world axes, and normal out of the tool."""
+    r = turn_back(off(s.rotation, 9 * tool), p)
+    for q in range(3):
+        row[PLANE_POINT + q], row[PLANE_NORMAL + q] = r[q], n[q]
+
+
+@kernel
+def _surface(z: Sizes, s: State, i: int, arm: Vec3) -> Vec3:
+    """Velocity of the other body's surface; floors stand still."""
+    if i >= z.bodies:
+        return (0.0, 0.0, 0.0)
+    v, w = off(s.velocity, 3 * i), off(s.omega, 3 * i)
+    t = cross((w[0], w[1], w[2]), arm)
+    return (v[0] + t[0], v[1] + t[1], v[2] + t[2])
+
+
+@kernel
+def _add_wrench(sign: float, n: Vec3, t1: Vec3, t2: Vec3, arm: Vec3, w: PtrF8, out: PtrF8) -> None:
+    """Add force and torque on the tool at its centre of mass."""
+    force = scale(sign, axpy(w[0], n, axpy(w[3], t1, scale(w[4], t2))))
+    torque = scale(sign, axpy(w[5], n, axpy(w[1], t1, scale(w[2], t2))))
+    moment = cross(arm, force)
+    for q in range(3):
+        out[PACKET_WRENCH + q] += force[q]
+        out[PACKET_WRENCH + 3 + q] += torque[q] + moment[q]
+
+
+@kernel
+def sum_planes(out: PtrF8) -> None:
+    """Stiffness and damping of all planes together, about the tool's centre of mass.
+
+    K = Σ k h hᵀ + k_t (h_1 h_1ᵀ + h_2 h_2ᵀ),  h = (n, Rr × n): of those that press or hold.
+    """
+    k_out, b_out = off(out, PACKET_STIFFNESS), off(out, PACKET_DAMPING)
+    h = local_f8(6)
+    r = local_f8(9)
+    q = off(out, PACKET_STATE + TOOL_QUATERNION)
+    matrix_into((q[0], q[1], q[2], q[3]), r)
+    for i in range(int(out[PACKET_COUNT])):
+        row = off(out, PACKET_PLANES + NPLANE * i)
+        point = (row[PLANE_POINT], row[PLANE_POINT + 1], row[PLANE_POINT + 2])
+        arm = turn(r, point)
+        n = (row[PLANE_NORMAL], row[PLANE_NORMAL + 1], row[PLANE_NORMAL + 2])
+        for axis in range(3):
+            # the three world axes, less what lies along n, are the shear directions
+            e = (1.0 if axis == 0 else 0.0, 1.0 if axis == 1 else 0.0, 1.0 if axis == 2 else 0.0)
+            _rank_one(axpy(-n[axis], n, e), arm, row[PLANE_SHEAR], h, k_out)
+        _rank_one(n, arm, row[PLANE_STIFFNESS], h, k_out)
+        _rank_one(n, arm, row[PLANE_DAMPING], h, b_out)
+
+
+@kernel
+def _rank_one(d: Vec3, arm: Vec3, k: float, h: PtrF8, m_out: PtrF8) -> None:
+    """M += k h hᵀ with h = (d, arm × d)."""
+    t = cross(arm, d)
+    for q in range(3):
+        h[q], h[3 + q] = d[q], t[q]
+    for i in range(6):
+        for j in range(6):
+            m_out[6 * i + j] += k * h[i] * h[j]
