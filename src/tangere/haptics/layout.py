@@ -138,7 +138,8 @@ OUT_ANGLE = 14  # |u_c| [rad]
 OUT_DEPTH = 15  # largest δ over the planes [m]
 OUT_ACTIVE = 16  # planes that press
 OUT_PASSES = 17  # solves
-NOUT = 18
+OUT_TURN = 18  # 3: u_c; the next step reads it to stay on its way round near a half turn [rad]
+NOUT = 21
 
 # ------------------------------------------------ one row of the trace, per rig
 ROW_TIME = 0  # of the tick's deadline since the start [s]
