@@ -40,7 +40,6 @@ from tangere.contact.implicit.record import (
     TI_A,
     TI_B,
     TI_KIND,
-    TI_SLOT,
     Touch,
     touch,
 )
@@ -63,7 +62,6 @@ from tangere.haptics.layout import (
     PLANE_DAMPING,
     PLANE_FRICTION,
     PLANE_HOLD,
-    PLANE_NAME,
     PLANE_NORMAL,
     PLANE_POINT,
     PLANE_SHEAR,
@@ -162,7 +160,7 @@ def _add(z: Sizes, s: State, c: Touch, tool: int, single: bool, out: PtrF8) -> N
     patch = c.ints[TI_KIND] == PATCH_KIND
     share = f[TF_S] / f[TF_AREA] if patch else 1.0
     k, k_t, damp = share * f[TF_K], share * f[TF_KT], share * f[TF_B]
-    points = local_f8(3 * POINTS)  # x, y, s
+    points = local_f8(12)  # x, y, s of each
     count = 1
     if patch and not single:
         count = _four_points(f, w, points)
@@ -190,7 +188,6 @@ def _add(z: Sizes, s: State, c: Touch, tool: int, single: bool, out: PtrF8) -> N
         row[PLANE_STIFFNESS], row[PLANE_DAMPING] = k / count, damp / count
         row[PLANE_TOLERANCE], row[PLANE_FRICTION] = 0.0, f[TF_MU]
         row[PLANE_SHEAR] = k_t / count
-        row[PLANE_NAME] = POINTS * c.ints[TI_SLOT] + i + 1
         delta = press / row[PLANE_STIFFNESS]
         surface = _surface(z, s, other, (away[0] + o[0], away[1] + o[1], away[2] + o[2]))
         for q in range(3):

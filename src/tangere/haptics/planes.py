@@ -50,6 +50,7 @@ from tangere.haptics.layout import (
     PLANE_ANCHOR,
     PLANE_DAMPING,
     PLANE_FRICTION,
+    PLANE_HOLD,
     PLANE_NAME,
     PLANE_NORMAL,
     PLANE_POINT,
@@ -137,16 +138,28 @@ def force_of(plane: PtrF8, t: Touch) -> Vec3:
 # ------------------------------------------------ a pass of the step
 @kernel
 def find_anchors(
-    settings: PtrF8, m: Motion, packet: PtrF8, grips: PtrF8, anchors_out: PtrF8
+    settings: PtrF8, m: Motion, packet: PtrF8, now: float, grips: PtrF8, anchors_out: PtrF8
 ) -> None:
     """Where the friction spring of each plane is held at the end of the step, (planes, 3).
 
-    A grip of the plane's name is carried along with the surface; a new one begins at the point.
+    A grip of the plane's name is carried along with the surface; a new one begins at the point. A
+    plane without a name continues from the friction that the packet says it had.
     """
     dt = settings[SET_STEP]
+    r = local_f8(9)
+    then = motion(settings, off(packet, PACKET_STATE), r)
+    age = now - packet[PACKET_TIME]
     for i in range(plane_count(packet)):
         plane = off(packet, PACKET_PLANES + NPLANE * i)
         if not plane[PLANE_FRICTION] > 0.0:
+            continue
+        if plane[PLANE_NAME] == 0.0:
+            was = arm_of(then, off(plane, PLANE_POINT))
+            for c in range(3):
+                stretch = -plane[PLANE_HOLD + c] / plane[PLANE_SHEAR]
+                anchors_out[3 * i + c] = (
+                    then.x[c] + was[c] - stretch + age * plane[PLANE_VELOCITY + c]
+                )
             continue
         grip = off(grips, NGRIP * i)
         name = plane[PLANE_NAME]
@@ -359,7 +372,7 @@ def gather_planes(settings: Array, packet: Array) -> None:
     place in a linear model.
     """
     s, p = ptr(settings), ptr(packet)
-    r, plane, state = local_f8(9), local_f8(18), local_f8(6)
+    r, plane, state = local_f8(9), local_f8(21), local_f8(6)
     m = motion(s, off(p, PACKET_STATE), r)
     a = Linear(off(p, PACKET_WRENCH), off(p, PACKET_STIFFNESS), off(p, PACKET_DAMPING))
     clear(a)

@@ -108,10 +108,10 @@ def step_tool(
     m = motion(settings, y, r)
     passes = 0
     if settings[SET_MODE] == COUPLING_DIRECT:
-        find_anchors(settings, m, packet, grips, anchors)
+        find_anchors(settings, m, packet, now, grips, anchors)
         follow(settings, hand, fresh)
     else:
-        find_anchors(settings, m, packet, grips, anchors)
+        find_anchors(settings, m, packet, now, grips, anchors)
         u_last = (out[OUT_TURN], out[OUT_TURN + 1], out[OUT_TURN + 2])
         rule = int(settings[SET_INTEGRATOR])
         if rule in (STEP_RK4, STEP_EULER):
@@ -370,7 +370,7 @@ def rate_and_jacobian(
     clear(a)
     add_hold(s, m, hold(s, m, ptr(hand), (0.0, 0.0, 0.0)), a)
     add_force(w, (0.0, 0.0, 0.0), _weight(s))
-    find_anchors(s, m, p, ptr(grips), anchors)
+    find_anchors(s, m, p, now, ptr(grips), anchors)
     if int(s[SET_CONTACT]) in (CONTACT_HELD, CONTACT_LINEAR):
         add_packet(s, m, p, a)
     else:

@@ -68,7 +68,7 @@ def compile_scene(scene: Scene) -> Compiled:
         axes = np.eye(3)
         if not body.fixed:
             centre[i] = body.centre
-            moments, axes = _principal(np.asarray(body.inertia))
+            moments, axes = principal_frame(np.asarray(body.inertia))
             mass[i], inv_mass[i] = body.mass, 1.0 / body.mass
             inertia[i], inv_inertia[i] = moments, 1.0 / moments
         principal[i] = quaternion_of(axes)
@@ -135,7 +135,7 @@ def compile_scene(scene: Scene) -> Compiled:
     )
 
 
-def _principal(inertia: Array) -> tuple[Array, Array]:
+def principal_frame(inertia: Array) -> tuple[Array, Array]:
     """Principal moments, and the axes as columns of a proper rotation."""
     off_diagonal = inertia - np.diag(np.diag(inertia))
     if np.abs(off_diagonal).max() <= 1e-12 * np.trace(inertia):

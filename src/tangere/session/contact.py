@@ -76,20 +76,25 @@ class SceneContact:
         self.simulation = Simulation(_held(scene, dt), method=method, dt=dt)
         self.turns = 0
         self._state = np.zeros(NSTATE)
-        self._packet = np.zeros(NPACKET)
         first = len(scene.springs)
         self._springs = [slice(first + 6 * i, first + 6 * i + 6) for i in range(len(self.tools))]
 
-    def turn(self) -> None:
-        """One contact period: follow the servos, step the scene, send the packets."""
+    def turn(self) -> list[Array]:
+        """One contact period: follow the servos and step the scene; a packet for each."""
         times = [
             self._follow(tool, rig, at)
             for tool, rig, at in zip(self.tools, self.rigs, self._springs, strict=True)
         ]
         self.simulation.step()
         self.turns += 1
-        for tool, rig, time in zip(self.tools, self.rigs, times, strict=True):
-            self._tell(tool, rig, time + self.dt)
+        return [
+            self._packet(tool, time + self.dt) for tool, time in zip(self.tools, times, strict=True)
+        ]
+
+    def send(self, packets: list[Array]) -> None:
+        """Give each servo its packet."""
+        for rig, packet in zip(self.rigs, packets, strict=True):
+            post(rig.packets, rig.packets_at, packet, NPACKET)
 
     def _follow(self, tool: Tool, rig: Rig, springs: slice) -> float:
         """Put a tool where its servo has it and its springs to the hand; the state's time."""
@@ -120,7 +125,7 @@ class SceneContact:
         grip = c.state.position[i] + rotation @ data[springs, 0:3].mean(axis=0)
         stretch = float(np.linalg.norm(target - grip))
         if isinstance(tool.coupling, VirtualCoupling) and stretch > 0.0:
-            k = min(k, tool.coupling.max_force / stretch)  # the saturated spring's secant
+            k = min(k, tool.coupling.scale * tool.coupling.max_force / stretch)  # the saturated spring's secant
         velocity = hand[HAND_VELOCITY : HAND_VELOCITY + 3] + np.cross(
             hand[HAND_OMEGA : HAND_OMEGA + 3], ends
         )
@@ -132,9 +137,9 @@ class SceneContact:
         data[springs, 9:12] = velocity
         data.setflags(write=False)
 
-    def _tell(self, tool: Tool, rig: Rig, time: float) -> None:
-        """Publish the contacts of a tool."""
-        c = self.simulation._c
+    def _packet(self, tool: Tool, time: float) -> Array:
+        """The contacts of a tool."""
+        c, packet = self.simulation._c, np.empty(NPACKET)
         make_packet(
             c.sizes,
             c.state,
@@ -143,9 +148,9 @@ class SceneContact:
             tool.index,
             time,
             self.turns,
-            self._packet,
+            packet,
         )
-        post(rig.packets, rig.packets_at, self._packet, NPACKET)
+        return packet
 
 
 def spring_constants(tool: Tool, dt: float) -> tuple[float, float, float]:
