@@ -64,7 +64,7 @@ def assert_same(a: Frame, b: Frame) -> None:
         one, other = getattr(a, item.name), getattr(b, item.name)
         if item.name == "pull":
             assert (one is None) == (other is None)
-            pairs = zip(one, other, strict=True) if one is not None else ()
+            pairs = [] if one is None else list(zip(one, other, strict=True))
         else:
             pairs = [(one, other)]
         for x, y in pairs:

@@ -1,8 +1,8 @@
 """What the page shows, as plain data; no algorithms.
 
 The page is a process of its own. What changes with every picture is a `Frame` and travels through
-shared memory (`viewer.snapshot`); what changes now and then is a `Description` or `News` and travels
-through a pipe.
+shared memory (`viewer.snapshot`); what changes now and then is a `Description` or `News` and
+travels through a pipe.
 """
 
 from __future__ import annotations
@@ -165,11 +165,11 @@ class Frame:
     """Whether a fault stopped the simulation."""
     left_out: int = 0
     """Contacts that found no room in the table."""
-    books: Books = Books()
+    books: Books = field(default_factory=Books)
     pull: Pull | None = None
     tools: Any = field(default_factory=lambda: np.zeros(0, TOOL))
     """Rows of `TOOL`."""
-    servo: Servo = Servo()
+    servo: Servo = field(default_factory=Servo)
     recording: int = RECORD_NONE
     recorded: float = 0.0
     """Length of the recording [s]."""

@@ -1,7 +1,7 @@
 """Frames through shared memory: the session writes, the page's process reads, nobody waits.
 
-A block has two slots. The writer fills the one that is not the newest, with a number and a checksum,
-then names it the newest. A reader copies the newest slot and keeps the copy only when its checksum
+A block has two slots. The writer fills the one that is not the newest, with a number and a
+checksum, then names it the newest. A reader copies the newest slot and keeps the copy only when its checksum
 is right, so a torn copy is never shown whatever the processor's memory order; the writer never
 waits and never learns how many read. The last seconds of the live plots lie in a ring beside it.
 """
@@ -69,7 +69,7 @@ class Room(NamedTuple):
     history: int = round(HISTORY_SECONDS * HISTORY_RATE)
 
     def holds(self, other: Room) -> bool:
-        """Whether everything of the other fits; tools must be equal, rows of the plots have them."""
+        """Whether the other fits; tools must be equal, because rows of the plots have them."""
         return (
             self.bodies >= other.bodies
             and self.tools == other.tools
@@ -122,8 +122,8 @@ class Block:
     def create(cls, room: Room) -> Block:
         """A fresh block, to be written to."""
         memory = SharedMemory(create=True, size=_size(room))
-        memory.buf[:] = bytes(len(memory.buf))
-        np.frombuffer(memory.buf, np.int64, 5)[:] = (MAGIC, *room)
+        _array(memory, np.uint8, _size(room))[:] = 0
+        _array(memory, np.int64, 5)[:] = (MAGIC, *room)
         return cls(memory, room, owner=True)
 
     @classmethod
@@ -134,7 +134,7 @@ class Block:
             OSError: There is none of that name, or it is of another version.
         """
         memory = SharedMemory(name=name)
-        magic, *sizes = (int(x) for x in np.frombuffer(memory.buf, np.int64, 5))
+        magic, *sizes = (int(x) for x in _array(memory, np.int64, 5))
         if magic != MAGIC:
             memory.close()
             raise OSError(f"shared memory {name} is not a snapshot of this version")
@@ -185,7 +185,7 @@ class Block:
         if number == self._seen or not 0 < used <= self.room.payload().itemsize:
             return None
         copy = np.zeros(1, self.room.payload())
-        taken = copy.view(np.uint8)[:used]
+        taken: Any = copy.view(np.uint8)[:used]
         taken[:] = views.slot_bytes[index][:used]
         if zlib.crc32(taken) != int(stamp["sum"]):
             return None  # torn: the next look finds a newer one
@@ -243,10 +243,9 @@ def _parts(room: Room) -> tuple[int, ...]:
 
 def _views(memory: SharedMemory, room: Room) -> _Views:
     starts = np.cumsum((0, *_parts(room)))
-    buffer = memory.buf
 
     def view(part: int, dtype: Any, count: int) -> Any:
-        return np.frombuffer(buffer, dtype, count, int(starts[part]))
+        return _array(memory, dtype, count, int(starts[part]))
 
     payload = room.payload()
     return _Views(
@@ -259,19 +258,24 @@ def _views(memory: SharedMemory, room: Room) -> _Views:
     )
 
 
+def _array(memory: SharedMemory, dtype: Any, count: int, start: int = 0) -> Any:
+    buffer: Any = memory.buf
+    return np.frombuffer(buffer, dtype, count, start)
+
+
 def _frame(slot: Any) -> Frame:
     """The frame that a slot's copy holds."""
     scalars = slot["scalars"]
     values = {name: scalars[name].item() for name in SCALARS.names or ()}
     bodies = slot["body_rows"][: int(slot["bodies"])]
     pull = slot["pull"]
-    servo = Servo(*(float(x) for x in slot["servo"]))
+    servo = Servo._make(slot["servo"].tolist())
     return Frame(
         **values,
         positions=bodies["position"],
         orientations=bodies["orientation"],
         contacts=slot["contact_rows"][: int(slot["contacts"])],
-        books=Books(*(float(x) for x in slot["books"])),
+        books=Books._make(slot["books"].tolist()),
         servo=servo._replace(**{k: int(getattr(servo, k)) for k in ("ticks", "late", "missed")}),
         pull=Pull(pull["point"], pull["target"], float(pull["force"]), bool(pull["limited"]))
         if pull["on"]
