@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tangere.simulation import FrictionRule, Normalization
 
 # ------------------------------------------------ rows of tables; SI units, world frame
-CONTACT = np.dtype(  # as `simulation.CONTACT_COLUMNS`; bodies beyond the scene's are its tools
+CONTACT = np.dtype(  # as `simulation.CONTACT_COLUMNS`, which costs a second to import
     [
         ("body_a", np.int32),
         ("body_b", np.int32),
@@ -211,6 +211,8 @@ class Verdict(NamedTuple):
     values: str
     """The parameters in force, of the stiffest pair or that nearest to the limit."""
     words: str
+    share: float = 0.0
+    """Of the limit beyond which it is unstable; 0: there is no limit."""
 
 
 class Sheet(NamedTuple):
@@ -233,8 +235,9 @@ class Sheet(NamedTuple):
     """Limit of the force sent [N]; 0: the device gives no force."""
     device_torque: float
     """[N m]; 0: it gives no torque."""
-    by_page: bool
-    """Whether the page's handles are the device."""
+    hand: str = ""
+    """Name of the shared memory that takes the hand's pose from the page's handles; empty: another
+    device holds the tool."""
     coupling: Verdict | None = None
     """Whether device and coupling together are stable."""
 

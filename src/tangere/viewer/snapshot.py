@@ -1,9 +1,9 @@
 """Frames through shared memory: the session writes, the page's process reads, nobody waits.
 
 A block has two slots. The writer fills the one that is not the newest, with a number and a
-checksum, then names it the newest. A reader copies the newest slot and keeps the copy only when its checksum
-is right, so a torn copy is never shown whatever the processor's memory order; the writer never
-waits and never learns how many read. The last seconds of the live plots lie in a ring beside it.
+checksum, then names it the newest. A reader copies the newest slot and keeps the copy only when its
+checksum is right, so a torn copy is never shown whatever the processor's memory order; the writer
+never waits and never learns how many read. The last seconds of the live plots lie in a ring.
 """
 
 from __future__ import annotations
