@@ -312,8 +312,7 @@ class Scene:
             self._new_name(name, "tool"),
             False,
         )
-        held = (coupling, vector(grip, f"tool {show(fields[1])} grip"))
-        tool = Tool(*fields, *held)
+        tool = Tool(*fields, coupling, vector(grip, f"tool {show(fields[1])} grip"))
         self._keep(tool)
         return tool
 

@@ -17,24 +17,15 @@ from tangere.geometry.polyhedron import Polyhedron
 from tangere.maths.vec import Array
 from tangere.scene.scene import Body, Floor, Material, Scene
 from tangere.simulation import Simulation
+from tangere.viewer.frame import Settings, Verdict
 
 if TYPE_CHECKING:
     from tangere.contact.friction import Law
-    from tangere.viewer.runner import Built, Settings
+    from tangere.viewer.runner import Built
 
 LIMIT = 4.0  # of (k dt² + 2 b dt) W: the explicit spring and damper diverge beyond
 MOST_PARTNERS = 20  # bodies that each body is paired with when the worst pair is sought
 RIGID = 1e15  # stiffness and damping of a partner that yields nothing
-
-
-class Verdict(NamedTuple):
-    """Stability in words."""
-
-    level: str
-    """One of "stable", "near" and "past"."""
-    values: str
-    """The contact parameters in force, of the stiffest pair or that nearest to the limit."""
-    words: str
 
 
 class Load(NamedTuple):
@@ -153,10 +144,14 @@ def stability(built: Built) -> Verdict:
     corner, flat = worst.corner / LIMIT, worst.flat / LIMIT
     share = f"{corner:.0%} of the limit on a corner, {flat:.0%} on a face"
     if flat >= 1.0:
-        return Verdict("past", values, f"Past the stability limit ({share}): it will fly apart.")
+        return Verdict(
+            "past", values, f"Past the stability limit ({share}): it will fly apart.", corner
+        )
     if corner >= 1.0:
-        return Verdict("near", values, f"Unstable on edges and corners ({share}): it will shake.")
-    return Verdict("stable", values, f"Stable ({share}).")
+        return Verdict(
+            "near", values, f"Unstable on edges and corners ({share}): it will shake.", corner
+        )
+    return Verdict("stable", values, f"Stable ({share}).", corner)
 
 
 def _per_area(settings: Settings) -> bool:

@@ -10,11 +10,12 @@ W = 1/m − [r]× I⁻¹ [r]× the answer of the point to an impulse J:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tangere.maths.vec import Array
+from tangere.viewer.frame import Pull
 from tangere.viewer.outlines import rotation_matrices
 
 if TYPE_CHECKING:
@@ -26,19 +27,6 @@ SLOWEST, FASTEST = 2.0 * np.pi * 2.0, 2.0 * np.pi * 8.0  # [rad/s] of the body o
 CALM = 3.0  # [1/s] at which a hand takes the swing out of what it holds
 MOST_WEIGHTS = 15.0  # the pull ends here, in weights of the body: no hand tears a pile apart
 LEAST_GRAVITY = 1.0  # [m/s²] weights are counted in at least this, for scenes without gravity
-
-
-class Pull(NamedTuple):
-    """The spring as the page draws it."""
-
-    point: Array
-    """Where it holds the body [m]."""
-    target: Array
-    """Where the mouse is [m]."""
-    force: float
-    """[N]"""
-    limited: bool
-    """Whether the force is at its limit."""
 
 
 class Grip:

@@ -3,50 +3,52 @@
 Every frame simulates the time that has passed since the last one, never more: a slow machine shows
 slow motion (and says so by the real-time factor), it never catches up in a burst. All orders from
 the page are obeyed between two frames, in this thread; what the page draws is a `Frame`, a copy
-that nothing changes any more.
+that nothing changes any more. This serves scenes that no hand holds a tool in.
 """
 
 from __future__ import annotations
 
+import itertools
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tangere.errors import SceneError
 from tangere.maths.vec import Array
-from tangere.viewer.hand import Grip, Pull
+from tangere.viewer.feel import stability
+from tangere.viewer.frame import (
+    Books,
+    Description,
+    Frame,
+    News,
+    Pull,
+    Settings,
+    history_dtype,
+)
+from tangere.viewer.hand import Grip
+from tangere.viewer.orders import Order
 from tangere.viewer.watch import REMEDY, Watch
 
 if TYPE_CHECKING:
     from tangere.scene.scene import Scene
-    from tangere.simulation import Audit, Energy, FrictionRule, Normalization, Simulation
+    from tangere.simulation import Simulation
 
 FRAME = 1.0 / 60.0  # [s] between frames
 SHARE = 0.75  # part of a frame that stepping may fill; the page needs the rest
 LONGEST_FRAME = 2.0 * FRAME  # [s] simulated for one frame at most, so that no burst follows a stall
 PULL_INTERVAL = 0.004  # [s] between two impulses of the pulling spring
 SMOOTHING = 0.1  # weight of the newest frame in the shown step time and real-time factor
+LEAST_GRAVITY = 1.0  # [m/s²] a push reckons with at least this
+METHODS = ("volume", "point")
 
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the page can change and a simulation is built from."""
-
-    scene: str
-    method: str = "volume"
-    integrator: str = "implicit"
-    normalization: Normalization = "patch"
-    friction: FrictionRule = "exact"
-    """Of the explicit step; the implicit one knows the exact rule alone."""
-    dt: float = 1e-3
-    stiffness_factor: float = 1.0
-    damping_factor: float = 1.0
-    friction_factor: float = 1.0
+builds = itertools.count(1)  # numbers of descriptions, over all scenes of a session
+_changeable = frozenset(item.name for item in fields(Settings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,41 +58,6 @@ class Built:
     settings: Settings
     scene: Scene
     simulation: Simulation
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """Everything the page shows at one moment."""
-
-    built: Built
-    take: int
-    """Counts fresh starts: a new number means new bodies or time back at zero."""
-    time: float
-    """Simulated time [s]."""
-    steps: int
-    """Steps since the fresh start."""
-    positions: Array
-    """Shape (n, 3) [m]."""
-    orientations: Array
-    """Shape (n, 4), (w, x, y, z)."""
-    contacts: Any
-    """Copy of `Simulation.contacts`."""
-    energy: Energy
-    audit: Audit | None
-    """Where energy went since the simulation was built; the explicit step does not know."""
-    step_seconds: float
-    """Computing time per step [s]."""
-    real_time: float
-    """Simulated seconds per second on the wall."""
-    speed: float
-    """The same, as asked for."""
-    paused: bool
-    pull: Pull | None
-    """The spring between mouse and body."""
-    notice: str | None
-    """What went wrong last, in words."""
-    fault: bool
-    """Whether it stopped the simulation."""
 
 
 @dataclass(slots=True)
@@ -137,7 +104,9 @@ class Runner:
         self._orders: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tangere-simulation", daemon=True)
+        self._rows: deque[tuple[float, ...]] = deque(maxlen=1000)
         self.tally = Tally()
+        self.description = self._describe()
         self.frame = self._snapshot()
 
     # ------------------------------------------------------------------ orders
@@ -151,6 +120,44 @@ class Runner:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
+
+    def obey(self, order: Order) -> None:
+        """Carry out what the page asks."""
+        verb, values = order
+        if verb in _changeable:
+            self.configure(**{verb: values[0]})
+        elif verb == "reset":
+            self.reset()
+        elif verb == "pause":
+            self.pause(values[0])
+        elif verb == "speed":
+            self.set_speed(values[0])
+        elif verb == "push":
+            self.push(values[0], np.array(values[1]))
+        elif verb == "grab":
+            self.grab(values[0], np.array(values[1]), np.array(values[2]))
+        elif verb == "drag":
+            self.drag(np.array(values[0]))
+        elif verb == "release":
+            self.release()
+
+    @property
+    def news(self) -> News:
+        """What went wrong last."""
+        return News(self._notice)
+
+    def new_rows(self) -> Any:
+        """Rows of the live plots since the last call."""
+        rows = np.zeros(len(self._rows), history_dtype(0))
+        for row in rows:
+            values = self._rows.popleft()
+            for name, value in zip(("take", "time", "kinetic", "potential", "contacts"), values,
+                                   strict=True):
+                row[name] = value
+        return rows
+
+    def page_lost(self, lost: bool) -> None:
+        """Nothing here depends on the page."""
 
     def configure(self, **changes: Any) -> None:
         """Rebuild with other settings; the motion goes on unless the scene or the step changes."""
@@ -168,9 +175,9 @@ class Runner:
         """Simulated seconds per second on the wall."""
         self._orders.put(lambda: setattr(self, "_speed", speed))
 
-    def push(self, body: int, impulse: Array) -> None:
-        """A blow on a body's centre of mass [N s]."""
-        self._orders.put(lambda: self._blow(body, impulse))
+    def push(self, body: int, direction: Array) -> None:
+        """A blow on a body's centre of mass: it slides or topples by about its own size."""
+        self._orders.put(lambda: self._blow(body, direction))
 
     def grab(self, body: int, point: Array, target: Array) -> None:
         """Hook a soft spring to the body at a world point [m], its other end at `target` [m]."""
@@ -199,14 +206,18 @@ class Runner:
             except Exception as error:  # the page must say what happened, whatever it was
                 self._halt(f"{type(error).__name__}: {error}")
             frame = self._snapshot()
-            if not frame.fault:
+            if not frame.stopped:
                 trouble = self._watch.trouble(
-                    frame.positions, frame.orientations, frame.energy.total
+                    frame.positions, frame.orientations, self._built.simulation.energy.total
                 )
                 if trouble:
                     self._halt(f"{trouble}; {self._remedy()}")
                     frame = self._snapshot()
             self.frame = frame
+            books = frame.books
+            self._rows.append(
+                (frame.take, frame.time, books.kinetic, books.potential, books.contacts)
+            )
             last = start
             self._stop.wait(max(0.0, start + FRAME - time.perf_counter()))
 
@@ -295,14 +306,25 @@ class Runner:
         self._let_go()
         self._built, self._notice, self._fault = new, None, False
         self._step_seconds, self._debt = 0.0, 0.0
+        self.description = self._describe()
 
-    def _blow(self, body: int, impulse: Array) -> None:
-        record = self._built.scene.bodies[body]
+    def _blow(self, body: int, direction: Array) -> None:
+        if not self._movable(body) or not direction.any():
+            return
+        record, gravity = self._built.scene.bodies[body], self._built.scene.gravity
+        size = record.shape.moments().volume ** (1.0 / 3.0)
+        speed = np.sqrt(max(LEAST_GRAVITY, float(np.linalg.norm(gravity))) * size)
         view = self._built.simulation[record]
-        view.velocity = np.asarray(view.velocity) + impulse / record.mass
+        view.velocity = np.asarray(view.velocity) + speed * direction / np.linalg.norm(direction)
+
+    def _movable(self, body: int) -> bool:
+        """Whether an order means a body of the present scene that can move."""
+        bodies = self._built.scene.bodies
+        return body < len(bodies) and not bodies[body].fixed
 
     def _take_hold(self, body: int, point: Array, target: Array) -> None:
-        self._grip = Grip(self._built.simulation, self._built.scene, body, point, target)
+        if self._movable(body):
+            self._grip = Grip(self._built.simulation, self._built.scene, body, point, target)
 
     def _move_hand(self, target: Array) -> None:
         if self._grip is not None:
@@ -315,27 +337,43 @@ class Runner:
         """Simulated time since the fresh start, over all rebuilt simulations [s]."""
         return self._before + self._built.simulation.time
 
+    def _describe(self) -> Description:
+        built = self._built
+        return Description(next(builds), built.settings, built.scene, METHODS, stability(built))
+
     def _snapshot(self) -> Frame:
         simulation = self._built.simulation
-        implicit = simulation.integrator == "implicit"
         return Frame(
-            built=self._built,
+            build=self.description.build,
             take=self._take,
             time=self._time(),
             steps=self._steps,
             positions=np.array(simulation.positions),
             orientations=np.array(simulation.orientations),
             contacts=np.array(simulation.contacts),
-            energy=simulation.energy,
-            audit=simulation.audit if implicit else None,
+            books=_books(simulation),
             step_seconds=self._step_seconds,
             real_time=0.0 if self._paused else self._real_time,
             speed=self._speed,
             paused=self._paused,
             pull=self._pull,
-            notice=self._notice,
-            fault=self._fault,
+            stopped=self._fault,
         )
+
+
+def _books(simulation: Simulation) -> Books:
+    energy = simulation.energy
+    held = (
+        energy.kinetic,
+        energy.potential + energy.springs,
+        energy.contact + energy.friction,
+    )
+    if simulation.integrator != "implicit":
+        return Books(*held)
+    audit = simulation.audit
+    return Books(
+        *held, energy.dissipated, audit.friction, audit.normal, audit.springs, audit.step
+    )
 
 
 def carry_motion(old: Simulation, new: Simulation, bodies: int) -> None:

@@ -8,6 +8,7 @@ travel in one message.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ from tangere.viewer.outlines import (
 
 if TYPE_CHECKING:
     from tangere.scene.scene import Body, Scene
-    from tangere.viewer.runner import Frame
+    from tangere.viewer.frame import Frame, Sheet
     from tangere.viewer.server import Server
 
 DRAWN_HEIGHT = 1.8  # most that a scene fills at its start [drawing units]
@@ -48,6 +49,7 @@ PALETTE = np.array(
     dtype=np.uint8,
 )  # fmt: skip
 FIXED_COLOUR = np.array([120, 124, 128], dtype=np.uint8)
+TOOL_COLOUR = np.array([222, 168, 60], dtype=np.uint8)
 STICK_COLOUR = (6, 92, 96)
 SLIP_COLOUR = (196, 44, 0)
 SPRING_COLOUR = (70, 74, 80)
@@ -63,6 +65,7 @@ PRESSURE_SPAN = (0.3, 100.0)  # least and most shown pressure, over a body's own
 MOST_POLYGONS = 40  # contacts whose true outline is worked out per frame; the rest are discs
 MOST_DRAWN = 400  # contacts drawn at all: the strongest
 LONGEST_ARROW = 1.6  # [drawing units]
+WEIGHT_OF_PULL = 0.2  # what counts as a usual weight where hands pull, over their most force
 WEIGHT_ARROW = 1.2  # length of a body's weight, over the size of the body
 THICK_ARROW = 0.012  # radius of a shaft [drawing units], less where bodies are small
 LIFT = 0.004  # of a patch above the floor [drawing units]
@@ -89,11 +92,13 @@ class Stage:
         self._server = server
         self._nodes: list[Any] = []
         self._batches: list[Batch] = []
-        self._edges: list[list[Edges]] = []
+        self._edges: dict[int, list[Edges]] = {}
         self._patch_nodes: list[Any] = []
         self._see_through = True
         self._chosen: int | None = None
-        self._thick = THICK_ARROW
+        self._scene: Scene | None = None
+        self._tools: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self.thick = THICK_ARROW  # radius of the shaft of an arrow [drawing units]
         self.scale = 1.0
         self.origin = np.zeros(3)
         self.grid_cell = 0.1  # [m]
@@ -126,17 +131,25 @@ class Stage:
 
     # ------------------------------------------------------------------ a new scene
 
-    def load(self, scene: Scene) -> list[Batch]:
-        """Draw another scene from its start; returns its batches of bodies."""
+    def load(self, scene: Scene, tools: Sequence[Sheet] = ()) -> list[Batch]:
+        """Draw another scene from its start; returns its batches of bodies.
+
+        Args:
+            scene: With all bodies.
+            tools: Those that hands hold.
+        """
         for node in self._nodes:
             node.remove()
         self._nodes, self._batches = [], []
         self._sent.clear()
+        self._scene = scene
+        index = {body.name: body.index for body in scene.bodies}
+        self._tools = np.array([index[tool.name] for tool in tools], dtype=np.int64)
         surfaces = [body.shape.surface() for body in scene.bodies]
-        self._fit(scene, surfaces)
+        self._fit(scene, surfaces, [tool.max_force for tool in tools])
         self._add_floors(scene)
         self._add_bodies(scene, surfaces)
-        self._edges = [[edges_of(part) for part in body.shape.parts()] for body in scene.bodies]
+        self._edges = {}
         self._add_contacts()
         return self._batches
 
@@ -155,15 +168,17 @@ class Stage:
         for batch in self._batches:
             opacities = np.where(batch.fixed, STANDING, SEE_THROUGH)
             opacities[batch.bodies == self._chosen] = CHOSEN
+            opacities[np.isin(batch.bodies, self._tools)] = 1.0
             shown = opacities.astype(np.float32) if self._see_through else None
             batch.node.batched_opacities = shown
 
     def shadows(self, on: bool) -> None:
         """Draw shadows: without a graphics processor they cost most of a picture's time."""
-        self._send(self._sun, "cast_shadow", on)
+        self.send(self._sun, "cast_shadow", on)
 
-    def _fit(self, scene: Scene, surfaces: list[Any]) -> None:
-        low, high = _bounds(scene, surfaces)
+    def _fit(self, scene: Scene, surfaces: list[Any], pulls: list[float]) -> None:
+        """Choose what a drawing unit and an arrow stand for; `pulls`: most force of each hand."""
+        low, high = _bounds(scene, surfaces, everything=bool(pulls))
         width, height = float((high - low)[:2].max()), float((high - low)[2])
         self.origin = 0.5 * (low + high)
         gravity = max(float(np.linalg.norm(scene.gravity)), 1.0)
@@ -178,12 +193,17 @@ class Stage:
         self.scale = min(
             DRAWN_WIDTH / width, DRAWN_HEIGHT / max(height, 1e-3 * width), DRAWN_BODY / size
         )
-        self.grid_cell = _round_up(0.2 / self.scale)
+        self.grid_cell = round_up(0.2 / self.scale)
         # The lowest contact of a stack carries all of it: its arrow must fit as well.
         stacked = max(1.0, 1.25 * height / thickness)
         arrow = min(WEIGHT_ARROW * size * self.scale, LONGEST_ARROW / stacked)
-        self.cell_force = _round_up(weight * self.grid_cell * self.scale / arrow)
-        self._thick = THICK_ARROW * min(1.0, size * self.scale / 0.35)
+        if pulls and np.isfinite(pulls).all():
+            # A hand's pull is what there is to see; a light tool's weight is nothing beside it.
+            weight, arrow = max(weight, WEIGHT_OF_PULL * max(pulls)), LONGEST_ARROW
+            self.cell_force = round_up(max(pulls) * self.grid_cell * self.scale / arrow)
+        else:
+            self.cell_force = round_up(weight * self.grid_cell * self.scale / arrow)
+        self.thick = THICK_ARROW * min(1.0, size * self.scale / 0.35)
         base = size * size
         least, most = PRESSURE_SPAN
         self.pressure_range = (least * weight / base, most * weight / base)
@@ -232,7 +252,7 @@ class Stage:
                 batched_wxyzs=np.stack([body.orientation for body in start]),
                 batched_positions=self.drawn(np.stack([body.position for body in start])),
                 batched_scales=extents * self.scale,
-                batched_colors=np.stack([_colour(body) for body in start]),
+                batched_colors=np.stack([self._colour(body) for body in start]),
                 lod="off",
             )
             self._nodes.append(node)
@@ -240,20 +260,30 @@ class Stage:
             self._batches.append(Batch(node, bodies, fixed))
         self.choose(None)
 
+    def _colour(self, body: Body) -> Any:
+        if body.index in self._tools:
+            return TOOL_COLOUR
+        return FIXED_COLOUR if body.fixed else PALETTE[body.index % len(PALETTE)]
+
     # ------------------------------------------------------------------ every frame
 
     def show(self, frame: Frame) -> None:
         """Move everything to where the frame has it."""
         with self._server.atomic():
-            positions = self.drawn(frame.positions)
+            positions, orientations = self.drawn(frame.positions), frame.orientations
+            if len(frame.tools):
+                # Tools are where the servo has them, a moment ahead of the scene.
+                positions[self._tools] = self.drawn(frame.tools["position"])
+                orientations = orientations.copy()
+                orientations[self._tools] = frame.tools["orientation"]
             for batch in self._batches:
-                self._send(batch.node, "batched_positions", positions[batch.bodies])
-                self._send(batch.node, "batched_wxyzs", frame.orientations[batch.bodies])
+                self.send(batch.node, "batched_positions", positions[batch.bodies])
+                self.send(batch.node, "batched_wxyzs", orientations[batch.bodies])
             self._show_contacts(frame)
             self._show_springs(frame)
             self._show_pull(frame)
 
-    def _send(self, node: Any, name: str, value: Any) -> None:
+    def send(self, node: Any, name: str, value: Any) -> None:
         """Set a property of a node, unless the page has that value already."""
         if isinstance(value, np.ndarray) and value.dtype == np.float64:
             value = value.astype(np.float32)
@@ -283,15 +313,15 @@ class Stage:
         ]
         segment = np.zeros((1, 2, 3), dtype=np.float32)
         self._outline = scene.add_line_segments(
-            "/contacts/outline", segment, (0, 0, 0), thickness=0.7 * self._thick, visible=False
+            "/contacts/outline", segment, (0, 0, 0), thickness=0.7 * self.thick, visible=False
         )
         self._arrows = scene.add_arrows(
             "/contacts/force",
             segment,
             (0, 0, 0),
-            shaft_radius=self._thick,
-            head_radius=2.7 * self._thick,
-            head_length=6.8 * self._thick,
+            shaft_radius=self.thick,
+            head_radius=2.7 * self.thick,
+            head_length=6.8 * self.thick,
             visible=False,
         )
         self._springs = scene.add_line_segments(
@@ -324,11 +354,11 @@ class Stage:
             members = [p for p, l in zip(polygons, levels, strict=True) if l == level]
             if members:
                 vertices, faces = _fans([self.drawn(p) for p in members])
-                self._send(node, "vertices", vertices)
-                self._send(node, "faces", faces)
-            self._send(node, "visible", bool(members))
-        self._send(self._outline, "visible", bool(len(contacts)))
-        self._send(self._arrows, "visible", bool(len(contacts)))
+                self.send(node, "vertices", vertices)
+                self.send(node, "faces", faces)
+            self.send(node, "visible", bool(members))
+        self.send(self._outline, "visible", bool(len(contacts)))
+        self.send(self._arrows, "visible", bool(len(contacts)))
         if not len(contacts):
             return
         segments, colours = [], []
@@ -337,16 +367,18 @@ class Stage:
             segments.append(lines)
             colour = STICK_COLOUR if sticking else SLIP_COLOUR
             colours.append(np.broadcast_to(np.array(colour, np.uint8), (len(lines), 2, 3)))
-        self._send(self._outline, "points", np.concatenate(segments))
-        self._send(self._outline, "colors", np.concatenate(colours))
+        self.send(self._outline, "points", np.concatenate(segments))
+        self.send(self._outline, "colors", np.concatenate(colours))
         arrows, colours_of_arrows = self._force_arrows(contacts)
-        self._send(self._arrows, "points", arrows)
-        self._send(self._arrows, "colors", colours_of_arrows)
+        self.send(self._arrows, "points", arrows)
+        self.send(self._arrows, "colors", colours_of_arrows)
 
     def _force_arrows(self, contacts: Any) -> tuple[Any, Any]:
-        """Arrows of the force on whichever body lies above: start and end points, and colours."""
+        """Arrows of the force on a tool, or else on whichever body lies above, and colours."""
         force = np.array(contacts["force"])
-        force[force[:, 2] < 0.0] *= -1.0
+        held_a = np.isin(contacts["body_a"], self._tools)
+        held = held_a | np.isin(contacts["body_b"], self._tools)
+        force[np.where(held, held_a, force[:, 2] < 0.0)] *= -1.0
         arrow = force * self.newton
         length = np.linalg.norm(arrow, axis=1, keepdims=True)
         arrow *= np.minimum(1.0, LONGEST_ARROW / np.maximum(length, 1e-12))
@@ -359,7 +391,7 @@ class Stage:
     def _polygons(self, frame: Frame, contacts: Any) -> list[Array]:
         """Outline of every contact patch [m], strongest contacts first."""
         rotations = rotation_matrices(frame.orientations)
-        floors = frame.built.scene.floors
+        floors = self._loaded().floors
         placed: dict[int, list[Edges]] = {}
 
         def solids(body: int) -> list[Edges]:
@@ -369,7 +401,7 @@ class Stage:
                     placed[body] = [half_space(floor.normal, floor.height)]
                 else:
                     pose = rotations[body], frame.positions[body]
-                    placed[body] = [part.moved(*pose) for part in self._edges[body]]
+                    placed[body] = [part.moved(*pose) for part in self._solid(body)]
             return placed[body]
 
         least = 0.012 / self.scale  # [m] small enough to be a point, large enough to be seen
@@ -386,9 +418,20 @@ class Stage:
             polygons.append(polygon)
         return polygons
 
+    def _solid(self, body: int) -> list[Edges]:
+        """Convex pieces of a body; looked for when they are needed, meshes may have many."""
+        if body not in self._edges:
+            parts = self._loaded().bodies[body].shape.parts()
+            self._edges[body] = [edges_of(part) for part in parts]
+        return self._edges[body]
+
+    def _loaded(self) -> Scene:
+        assert self._scene is not None
+        return self._scene
+
     def _show_springs(self, frame: Frame) -> None:
-        springs = frame.built.scene.springs
-        self._send(self._springs, "visible", bool(springs))
+        springs = self._loaded().springs
+        self.send(self._springs, "visible", bool(springs))
         if not springs:
             return
         rotations = rotation_matrices(frame.orientations)
@@ -400,20 +443,20 @@ class Stage:
             else:
                 b = frame.positions[spring.body_b] + rotations[spring.body_b] @ spring.anchor_b
             lines.append(_zigzag(self.drawn(a), self.drawn(b)))
-        self._send(self._springs, "points", np.concatenate(lines))
+        self.send(self._springs, "points", np.concatenate(lines))
 
     def _show_pull(self, frame: Frame) -> None:
         pull = frame.pull
-        self._send(self._pull_line, "visible", pull is not None)
-        self._send(self._pull_knob, "visible", pull is not None)
+        self.send(self._pull_line, "visible", pull is not None)
+        self.send(self._pull_knob, "visible", pull is not None)
         if pull is None:
             return
         ends = self.drawn(np.stack((pull.point, pull.target)))
-        self._send(self._pull_line, "points", ends[None])
+        self.send(self._pull_line, "points", ends[None])
         strong = min(1.0, pull.force * self.newton / LONGEST_ARROW)
         colour = np.array([46 + 170 * strong, 150 - 90 * strong, 80 - 30 * strong], dtype=np.uint8)
-        self._send(self._pull_line, "colors", np.broadcast_to(colour, (1, 2, 3)).copy())
-        self._send(self._pull_knob, "position", ends[1])
+        self.send(self._pull_line, "colors", np.broadcast_to(colour, (1, 2, 3)).copy())
+        self.send(self._pull_knob, "position", ends[1])
 
 
 def pressure_levels(contacts: Any, span: tuple[float, float]) -> NDArray[np.int64]:
@@ -450,14 +493,17 @@ def _set_up_room(server: Server) -> Any:
     return sun
 
 
-def _bounds(scene: Scene, surfaces: list[Any]) -> tuple[Array, Array]:
-    """Corners of the box around what is to be seen first [m]: movable bodies and their floor."""
+def _bounds(scene: Scene, surfaces: list[Any], everything: bool) -> tuple[Array, Array]:
+    """Corners of the box around what is to be seen first [m]: movable bodies and their floor.
+
+    Fixed bodies count where nothing else is there, or `everything` is asked for.
+    """
     corners = []
-    for wanted in (False, True):  # fixed bodies count only where nothing else is there
+    for wanted in (False, True):
         for body, (vertices, _) in zip(scene.bodies, surfaces, strict=True):
             if body.fixed is wanted:
                 corners.append(vertices @ rotation_matrices(body.orientation).T + body.position)
-        if corners:
+        if corners and not everything:
             break
     if not corners:
         corners.append(np.array([[-0.5, -0.5, 0.0], [0.5, 0.5, 1.0]]))
@@ -472,10 +518,6 @@ def _bounds(scene: Scene, surfaces: list[Any]) -> tuple[Array, Array]:
     return points.min(axis=0), points.max(axis=0)
 
 
-def _colour(body: Body) -> Any:
-    return FIXED_COLOUR if body.fixed else PALETTE[body.index % len(PALETTE)]
-
-
 def _upright(normal: Array) -> Array:
     """Quaternion that turns z into the normal, (w, x, y, z)."""
     w = 1.0 + normal[2]
@@ -486,7 +528,7 @@ def _upright(normal: Array) -> Array:
     return unit
 
 
-def _round_up(value: float) -> float:
+def round_up(value: float) -> float:
     """The next of 1, 2, 5 times a power of ten, so that printed scales are round."""
     power = 10.0 ** np.floor(np.log10(value))
     return float(

@@ -1,0 +1,169 @@
+"""Tools in hand, as drawn: the ghost where the hand is, the line to it, two arrows, the handles.
+
+The tool itself is a body of the scene and drawn solid by the stage. Its ghost, translucent, is where
+the hand wants it; a line joins the two grips, green without force, red at the coupling's limit.
+Arrows at the grip show the force and the torque that the hand feels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tangere.maths.vec import Array
+from tangere.viewer.outlines import crisp
+from tangere.viewer.stage import round_up
+
+if TYPE_CHECKING:
+    from tangere.scene.scene import Body
+    from tangere.viewer.frame import Description
+    from tangere.viewer.server import Server
+    from tangere.viewer.stage import Stage
+
+GHOST_COLOUR = (120, 170, 205)
+GHOST_OPACITY = 0.3
+FORCE_COLOUR = (124, 40, 160)
+TORQUE_COLOUR = (20, 108, 200)
+EASY, HARD = np.array([40, 150, 70]), np.array([210, 36, 30])  # colours of the line
+LINE = 0.012  # its thickness [drawing units]
+HANDLES = 0.42  # size of the handles [drawing units]
+LONGEST = 1.2  # of both arrows [drawing units]
+
+Move = Callable[[int, Array, Array, bool], None]
+
+
+class Tools:
+    """All that is drawn of the hands and tools of a scene."""
+
+    def __init__(self, server: Server, stage: Stage, move: Move) -> None:
+        """Nothing is drawn yet.
+
+        Args:
+            server: Of the page.
+            stage: With the scale of the drawing.
+            move: Called with tool, position [m], orientation and whether the mouse holds on, when
+                somebody drags the handles.
+        """
+        self._server = server
+        self._stage = stage
+        self._move = move
+        self._nodes: list[Any] = []
+        self._ghosts: list[Any] = []
+        self._handles: dict[int, Any] = {}
+        self._limits: list[float] = []
+        self._take = -1
+        self.cell_torque = 1.0  # that an arrow as long as a grid cell stands for [N m]
+
+    def load(self, description: Description) -> None:
+        """Draw the tools of another scene."""
+        for node in self._nodes:
+            node.remove()
+        self._nodes, self._ghosts, self._handles = [], [], {}
+        self._take = -1
+        bodies = tools_of(description)
+        self._limits = [sheet.max_force for sheet in description.tools]
+        if not bodies:
+            return
+        scene, stage = self._server.scene, self._stage
+        sizes = []
+        for i, body in enumerate(bodies):
+            points, faces = body.shape.surface()
+            sizes.append(float(np.ptp(points, axis=0).max()))
+            vertices, triangles = crisp(points, faces)
+            self._ghosts.append(
+                scene.add_mesh_simple(
+                    f"/tools/{i}/ghost",
+                    (vertices * stage.scale).astype(np.float32),
+                    triangles,
+                    color=GHOST_COLOUR,
+                    opacity=GHOST_OPACITY,
+                    cast_shadow=False,
+                    receive_shadow=False,
+                    position=stage.drawn(body.position),
+                    wxyz=body.orientation,
+                )
+            )
+            if description.tools[i].hand:
+                self._handles[i] = self._add_handles(i)
+        # A force one cell long, at half the tool's length, is a torque one cell long.
+        self.cell_torque = round_up(stage.cell_force * 0.5 * float(np.median(sizes)))
+        segment = np.zeros((len(bodies), 2, 3), dtype=np.float32)
+        self._line = scene.add_line_segments("/tools/line", segment, (0, 0, 0), thickness=LINE)
+        self._force = self._add_arrows("force", segment, FORCE_COLOUR)
+        self._torque = self._add_arrows("torque", segment, TORQUE_COLOUR)
+        self._nodes = [
+            *self._ghosts, *self._handles.values(), self._line, self._force, self._torque,
+        ]  # fmt: skip
+
+    def show(self, rows: Any, take: int) -> None:
+        """Move everything to where the rows of the tools have it; `take` counts fresh starts."""
+        if not self._ghosts or len(rows) != len(self._ghosts):
+            return
+        stage = self._stage
+        grips, hands = stage.drawn(rows["grip"]), stage.drawn(rows["hand_position"])
+        for ghost, row in zip(self._ghosts, rows, strict=True):
+            stage.send(ghost, "position", stage.drawn(row["ghost_position"]))
+            stage.send(ghost, "wxyz", row["ghost_orientation"])
+        stage.send(self._line, "points", np.stack((grips, hands), axis=1))
+        stage.send(self._line, "colors", self._line_colours(rows))
+        felt = -np.asarray(rows["coupling"])
+        stage.send(self._force, "points", _arrows(grips, felt[:, :3] * stage.newton))
+        cell = stage.grid_cell * stage.scale
+        stage.send(
+            self._torque, "points", _arrows(grips, felt[:, 3:] * (cell / self.cell_torque))
+        )
+        if take != self._take:
+            self._take = take
+            for i, node in self._handles.items():
+                node.position = hands[i]
+                node.wxyz = rows[i]["hand_orientation"]
+
+    # ------------------------------------------------------------------ parts
+
+    def _line_colours(self, rows: Any) -> Any:
+        """From green to red as the coupling's force goes from zero to its limit."""
+        force = np.linalg.norm(np.asarray(rows["coupling"])[:, :3], axis=1)
+        most = [limit if np.isfinite(limit) else self._stage.longest_force for limit in self._limits]
+        share = np.clip(force / np.maximum(most, 1e-9), 0.0, 1.0)[:, None]
+        colours = (EASY + share * (HARD - EASY)).astype(np.uint8)
+        return np.repeat(colours[:, None, :], 2, axis=1)
+
+    def _add_arrows(self, name: str, segment: Any, colour: tuple[int, int, int]) -> Any:
+        thick = 1.4 * self._stage.thick
+        return self._server.scene.add_arrows(
+            f"/tools/{name}",
+            segment,
+            colour,
+            shaft_radius=thick,
+            head_radius=2.7 * thick,
+            head_length=6.0 * thick,
+        )
+
+    def _add_handles(self, tool: int) -> Any:
+        node = self._server.scene.add_transform_controls(
+            f"/hands/{tool}", scale=HANDLES, depth_test=False, opacity=0.9
+        )
+
+        # Asynchronous, because only those see start, update and end in their order.
+        async def moved(event: Any) -> None:
+            place = self._stage.world(event.target.position)
+            self._move(tool, place, np.asarray(event.target.wxyz, float), event.phase != "end")
+
+        node.on_update(moved)
+        return node
+
+
+def tools_of(description: Description) -> list[Body]:
+    """The bodies that hands hold, in the order of the description's sheets."""
+    names = [sheet.name for sheet in description.tools]
+    found = {body.name: body for body in description.scene.bodies}
+    return [found[name] for name in names]
+
+
+def _arrows(starts: Array, along: Array) -> Array:
+    """Arrows as start and end points, none longer than `LONGEST`."""
+    length = np.linalg.norm(along, axis=1, keepdims=True)
+    cut = along * np.minimum(1.0, LONGEST / np.maximum(length, 1e-12))
+    return np.stack((starts, starts + cut), axis=1)
