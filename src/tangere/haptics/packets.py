@@ -8,8 +8,9 @@ press with
 
     s_i = f_n/4 ± (√2/4) (L⁻¹ M),    M = Σ s_i o_i = (−m_2, m_1)
 
-L follows the patch continuously, as principal axes would not. When there are too many patches for
-four points each, every patch is one point at its centre of pressure.
+L follows the patch continuously, as principal axes would not. Friction and its stiffness are shared
+in proportion to s_i, so that no point slips before the whole patch does. When there are too many
+patches for four points each, every patch is one point at its centre of pressure.
 """
 
 from __future__ import annotations
@@ -168,9 +169,18 @@ def _add(z: Sizes, s: State, c: Touch, tool: int, single: bool, out: PtrF8) -> N
         points[0] = -w[2] / w[0] if patch else 0.0
         points[1] = w[1] / w[0] if patch else 0.0
         points[2] = w[0]
+    # friction in proportion to the pressure: no point reaches its limit before the patch does
+    total, px, py = 0.0, 0.0, 0.0
+    for i in range(count):
+        press = max(points[3 * i + 2], 0.0)
+        total, px, py = total + press, px + press * points[3 * i], py + press * points[3 * i + 1]
+    px, py = px / total, py / total  # centre of pressure
     spread = 0.0
     for i in range(count):
-        spread += points[3 * i] * points[3 * i] + points[3 * i + 1] * points[3 * i + 1]
+        x, y = points[3 * i] - px, points[3 * i + 1] - py
+        spread += max(points[3 * i + 2], 0.0) / total * (x * x + y * y)
+    # torsion m_n = n·(o_p × f_t) + β Σ w |o − o_p|²; without spread there is none
+    beta = (w[5] - (px * w[4] - py * w[3])) / spread if spread > 0.0 else 0.0
     other = b if first else a
     for i in range(count):
         if out[PACKET_COUNT] >= MAX_PLANES:
@@ -180,14 +190,14 @@ def _add(z: Sizes, s: State, c: Touch, tool: int, single: bool, out: PtrF8) -> N
         out[PACKET_COUNT] += 1.0
         x, y, press = points[3 * i], points[3 * i + 1], points[3 * i + 2]
         o = axpy(x, t1, scale(y, t2))
-        # torsion m_n n = Σ o × f with f along n × o; without spread there is none
-        twist = w[5] / spread if spread > 0.0 else 0.0
-        hold = axpy(w[3] / count, t1, axpy(w[4] / count, t2, scale(twist, cross(n, o))))
         p = (arm[0] + o[0], arm[1] + o[1], arm[2] + o[2])
         _plane(s, tool, p, scale(-sign, n), row)
+        part = max(press, 0.0) / total
         row[PLANE_STIFFNESS], row[PLANE_DAMPING] = k / count, damp / count
-        row[PLANE_TOLERANCE], row[PLANE_FRICTION] = 0.0, f[TF_MU]
-        row[PLANE_SHEAR] = k_t / count
+        row[PLANE_TOLERANCE], row[PLANE_SHEAR] = 0.0, part * k_t
+        row[PLANE_FRICTION] = f[TF_MU] if row[PLANE_SHEAR] > 0.0 else 0.0
+        f1, f2 = w[3] - beta * (y - py), w[4] + beta * (x - px)
+        hold = axpy(part * f1, t1, scale(part * f2, t2))
         delta = press / row[PLANE_STIFFNESS]
         surface = _surface(z, s, other, (away[0] + o[0], away[1] + o[1], away[2] + o[2]))
         for q in range(3):

@@ -312,7 +312,8 @@ class Scene:
             self._new_name(name, "tool"),
             False,
         )
-        tool = Tool(*fields, coupling, vector(grip, f"tool {show(fields[1])} grip"))
+        held = (coupling, vector(grip, f"tool {show(fields[1])} grip"))
+        tool = Tool(*fields, *held)
         self._keep(tool)
         return tool
 

@@ -27,6 +27,7 @@ from tangere.haptics.layout import (
     HAND_VELOCITY,
     NPACKET,
     NSTATE,
+    PACKET_TIME,
     STATE_HAND,
     STATE_TIME,
     STATE_TOOL,
@@ -76,6 +77,7 @@ class SceneContact:
         self.simulation = Simulation(_held(scene, dt), method=method, dt=dt)
         self.turns = 0
         self._state = np.zeros(NSTATE)
+        self._last: list[Array] = []
         first = len(scene.springs)
         self._springs = [slice(first + 6 * i, first + 6 * i + 6) for i in range(len(self.tools))]
 
@@ -87,9 +89,17 @@ class SceneContact:
         ]
         self.simulation.step()
         self.turns += 1
-        return [
+        self._last = [
             self._packet(tool, time + self.dt) for tool, time in zip(self.tools, times, strict=True)
         ]
+        return self._last
+
+    def again(self) -> list[Array]:
+        """The last packets as if they were new: the scene stands still."""
+        for rig, packet in zip(self.rigs, self._last, strict=True):
+            take(rig.states, rig.states_at, self._state, NSTATE)
+            packet[PACKET_TIME] = self._state[STATE_TIME] + self.dt
+        return self._last
 
     def send(self, packets: list[Array]) -> None:
         """Give each servo its packet."""
@@ -125,7 +135,8 @@ class SceneContact:
         grip = c.state.position[i] + rotation @ data[springs, 0:3].mean(axis=0)
         stretch = float(np.linalg.norm(target - grip))
         if isinstance(tool.coupling, VirtualCoupling) and stretch > 0.0:
-            k = min(k, tool.coupling.scale * tool.coupling.max_force / stretch)  # the saturated spring's secant
+            # the saturated spring's secant
+            k = min(k, tool.coupling.scale * tool.coupling.max_force / stretch)
         velocity = hand[HAND_VELOCITY : HAND_VELOCITY + 3] + np.cross(
             hand[HAND_OMEGA : HAND_OMEGA + 3], ends
         )
@@ -169,8 +180,7 @@ def _held(scene: Scene, dt: float) -> Scene:
     held.floors, held.materials = list(scene.floors), dict(scene.materials)
     held.bodies = [_firm(body, dt) if isinstance(body, Tool) else body for body in scene.bodies]
     held.springs = list(scene.springs)
-    for thing in (*held.floors, *held.bodies, *held.springs):
-        held._named[thing.name] = thing
+    held._named = dict(scene._named)
     for tool in scene.tools:
         k, b, arm = spring_constants(tool, dt)
         for end in ENDS:

@@ -10,22 +10,24 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from tangere.devices.device import Device
+from tangere.devices.registry import find
 from tangere.devices.simulated import Hand
 from tangere.errors import SceneError
-from tangere.haptics.coupling import DirectCoupling
 from tangere.haptics.layout import (
     CONTACT_HELD,
     CONTACT_LINEAR,
     CONTACT_PLANES,
+    FAULT_RECORD,
     HAND_POSITION,
     HAND_QUATERNION,
-    NPACKET,
+    NREAD,
     NROW,
     NSTATE,
     SET_CONTACT,
@@ -36,6 +38,7 @@ from tangere.haptics.layout import (
     SET_MASS,
     SET_STEP,
     SOURCE_ARM,
+    SOURCE_PORT,
     SOURCE_TABLE,
     STATE_HAND,
     STATE_TOOL,
@@ -49,13 +52,15 @@ from tangere.haptics.layout import (
     new_rig,
 )
 from tangere.haptics.mailbox import post
-from tangere.haptics.safety import Safety, unlimited
+from tangere.haptics.safety import MEM_OUTSIDE, Safety, place_hand, unlimited
 from tangere.haptics.tick import run_ticks
 from tangere.scene.compile import principal_frame, quat_product, quaternion_of, rotation_of
+from tangere.scene.files import scene_text
 from tangere.scene.scene import Scene, Tool
 from tangere.session.contact import SceneContact
-Trace = Any
-find = None
+from tangere.session.live import Live
+from tangere.trace.columns import named_settings
+from tangere.trace.trace import Trace
 
 if TYPE_CHECKING:
     import os
@@ -73,6 +78,7 @@ TOOL_STEPS = {
     "euler": STEP_EULER,
 }
 RATES = (100.0, 4000.0)  # of the servo [Hz]
+LONGEST = 1e6  # session [s]
 
 
 class Session:
@@ -122,6 +128,8 @@ class Session:
         self.rigs = [self._new_rig(*pair) for pair in zip(scene.tools, self.devices, strict=True)]
         self.contact = SceneContact(scene, method, self.period / self.rate, self.rigs)
         self.turn_seconds: list[float] = []
+        self._live: Live | None = None
+        self._used = False
 
     @property
     def simulation(self) -> Any:
@@ -146,43 +154,61 @@ class Session:
         rig.hand[HAND_POSITION : HAND_POSITION + 3] = tool.position + turned @ tool.grip
         rig.hand[HAND_QUATERNION : HAND_QUATERNION + 4] = tool.orientation
         if self.safety is not None:
-            self.safety.write(s)
+            self.safety.apply(s)
         elif hasattr(device, "table"):
             unlimited(s)  # nobody's hand
         else:
-            limits_of(device).write(s)
+            limits_of(device).apply(s)
         state = np.zeros(NSTATE)
         state[STATE_TOOL : STATE_TOOL + len(rig.tool)] = rig.tool
         state[STATE_HAND : STATE_HAND + len(rig.hand)] = rig.hand
         post(rig.states, rig.states_at, state, NSTATE)
         return rig
 
-    def run(self, seconds: float | None = None, *, realtime: bool = True) -> Trace:
-        """Everything that happened in `seconds`; without, until every script has ended.
+    # ------------------------------------------------------------------ running
+
+    def run(
+        self,
+        seconds: float | None = None,
+        *,
+        realtime: bool = True,
+        record: str | os.PathLike[str] | None = None,
+    ) -> Trace:
+        """Everything that happened in `seconds`.
 
         Args:
-            seconds: How long; None runs until `stop` is called (real time only).
+            seconds: How long; None goes on until `stop` or Ctrl-C, in real time only.
             realtime: False: on the virtual clock, deterministic and without threads.
+            record: File to record into while it runs; without, the trace is kept in memory.
         """
-        if realtime:
-            raise NotImplementedError
-        if seconds is None:
-            raise SceneError("Session.run: on the virtual clock give seconds, such as 10")
-        return self._run_virtual(int(round(_between("seconds", seconds, 0.0, 1e6) * self.rate)))
+        ticks = 0
+        if seconds is not None:
+            ticks = max(1, round(_between("seconds", seconds, 0.0, LONGEST) * self.rate))
+        if not realtime:
+            if seconds is None:
+                raise SceneError("Session.run: on the virtual clock give seconds, such as 10")
+            trace = self._run_virtual(ticks)
+            if record is not None:
+                trace.save(record)
+            return trace
+        self.start(ticks, record=record)
+        try:
+            self.wait()
+        except KeyboardInterrupt:
+            return self.stop("stopped by Ctrl-C")
+        return self.stop()
 
     def _run_virtual(self, ticks: int) -> Trace:
         """Both loops in turn: a contact period, then its ticks."""
-        for rig, device in zip(self.rigs, self.devices, strict=True):
+        self._begin()
+        for device in self.devices:
             if not hasattr(device, "table"):
                 raise SceneError(
                     f"{device.info.name} moves in real time only: leave out realtime=False, or use "
                     "devices.Scripted, Playback or Hand"
                 )
-            _fill(rig, device, self.rate, ticks)
-        self.rigs[:] = [
-            rig._replace(table=device.table(self.rate, ticks))  # type: ignore[attr-defined]
-            for rig, device in zip(self.rigs, self.devices, strict=True)
-        ]
+        self._tabulate(ticks)
+        meta = self._meta("virtual")
         rows = np.zeros((ticks, len(self.rigs), NROW))
         block = np.zeros((self.period, NROW))
         waiting: deque[list[Array]] = deque()
@@ -196,7 +222,115 @@ class Session:
                 run_ticks(rig, first, count, 0.0, block)
                 rows[first : first + count, i] = block[:count]
             self.turn_seconds.append(time.perf_counter() - begin)
-        return rows
+        meta["end"] = "finished"
+        return Trace(rows.reshape(ticks, -1), meta, [tool.name for tool in self.scene.tools])
+
+    def start(self, ticks: int = 0, *, record: str | os.PathLike[str] | None = None) -> None:
+        """Open the devices and begin; `wait` and `stop` end it.
+
+        Args:
+            ticks: To make; 0 goes on until `stop`.
+            record: File to record into.
+        """
+        from tangere.haptics.servo import Servo, warm_up
+        from tangere.trace.recorder import Recorder
+
+        self._begin()
+        warm_up()
+        opened: list[Device] = []
+        try:
+            for device in self.devices:
+                device.open()
+                opened.append(device)
+            self._tabulate(ticks)
+            self._place_hands()
+            for _ in range(2):  # nothing compiles or grows later, and the servo finds a packet
+                self.contact.send(self.contact.turn())
+            servo = Servo(self.rigs, rate=self.rate, ticks=ticks)
+            names = [tool.name for tool in self.scene.tools]
+            recorder = Recorder(
+                servo.loop.ring,
+                servo.loop.ring_at,
+                record,
+                self._meta("real time"),
+                tools=names,
+                on_fault=lambda _: self.tell_fault(FAULT_RECORD),
+            )
+            self._live = Live(self, servo, recorder)
+            self._live.start()
+        except BaseException:
+            for device in opened:
+                device.close()
+            raise
+
+    @property
+    def live(self) -> Live:
+        """The threads of a session that runs in real time."""
+        if self._live is None:
+            raise SceneError("the session does not run: call start() first")
+        return self._live
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the session ends by itself; whether it has."""
+        return self.live.wait(timeout)
+
+    def stop(self, reason: str = "") -> Trace:
+        """End everything, devices first at zero force; the trace."""
+        return self.live.stop(reason)
+
+    def tell_fault(self, bit: int) -> None:
+        """Set a FAULT_… found outside the servo; it stands in the rows from then on."""
+        for rig in self.rigs:
+            rig.memory[MEM_OUTSIDE] = int(rig.memory[MEM_OUTSIDE]) | bit
+
+    def _begin(self) -> None:
+        if self._used:
+            raise SceneError("a session runs once: make a new one")
+        self._used = True
+
+    def _tabulate(self, ticks: int) -> None:
+        """Tell every rig where its readings come from; scripts with an end are sampled ahead."""
+        for i, (rig, device) in enumerate(zip(self.rigs, self.devices, strict=True)):
+            known: Any = device
+            if not hasattr(device, "table") or ticks == 0:
+                rig.source[:] = (SOURCE_PORT, 0)
+                continue
+            rig.source[:] = (SOURCE_TABLE, ticks)
+            if isinstance(device, Hand):
+                rig.source[0] = SOURCE_ARM
+                rig.arm[:] = device.arm()
+            self.rigs[i] = rig._replace(table=known.table(self.rate, ticks))
+
+    def _place_hands(self) -> None:
+        """Let every real device, wherever it is now, show its hand on the tool."""
+        for rig, device in zip(self.rigs, self.devices, strict=True):
+            if rig.source[0] == SOURCE_PORT:
+                device.read(rig.reading)
+                post(rig.inbox, rig.inbox_at, rig.reading, NREAD)
+                if not hasattr(device, "table"):
+                    place_hand(rig.settings, rig.reading, rig.memory, rig.hand)
+
+    def _meta(self, clock: str) -> dict[str, Any]:
+        """What a trace says of its session."""
+        tools = self.scene.tools
+        return {
+            "scene": scene_text(self.scene, Path.cwd()),
+            "method": _words(self.method),
+            "integrator": "implicit",
+            "coupling": {tool.name: _words(tool.coupling) for tool in tools},
+            "device": [device.info.name for device in self.devices],
+            "rate": self.rate,
+            "period": self.period,
+            "latency": self.latency,
+            "options": self.options,
+            "clock": clock,
+            "settings": {
+                tool.name: named_settings(rig.settings)
+                for tool, rig in zip(tools, self.rigs, strict=True)
+            },
+            "memory": [rig.memory.tolist() for rig in self.rigs],
+            **describe_machine(),
+        }
 
 
 def limits_of(device: Device) -> Safety:
@@ -210,11 +344,26 @@ def limits_of(device: Device) -> Safety:
     )
 
 
-def _fill(rig: Rig, device: Any, rate: float, ticks: int) -> None:
-    """Tell the rig where its readings come from."""
-    rig.source[:] = (SOURCE_ARM if isinstance(device, Hand) else SOURCE_TABLE, ticks)
-    if isinstance(device, Hand):
-        rig.arm[:] = device.arm()
+def _words(options: Any) -> Any:
+    """An options object as JSON knows it; a name stays a name."""
+    if isinstance(options, str):
+        return options
+    kind = type(options).__name__
+    return {"kind": kind, **{f.name: getattr(options, f.name) for f in fields(options)}}
+
+
+def describe_machine() -> dict[str, Any]:
+    """Versions and machine, for the record."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    versions = {"python": platform.python_version()}
+    for name in ("tangere", "numpy", "numba"):
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            versions[name] = "unknown"
+    return {"versions": versions, "machine": platform.platform(), "start": time.time()}
 
 
 def _devices(given: str | Device | Sequence[str | Device], tools: list[Tool]) -> list[Device]:
