@@ -1,0 +1,231 @@
+"""What can go wrong in real time, injected: the hand is let go, the trace says why.
+
+No assertion on time: only that the force is zero in every row of a fault that stops it, that the
+fault is there, and how the session ends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from session.scenes import START, push, pushed_block
+
+import tangere as tg
+from tangere._jit import JIT_DISABLED
+from tangere.devices.device import Adapter, DeviceInfo
+from tangere.haptics.layout import (
+    FAULT_JUMP,
+    FAULT_NAN_CONTACT,
+    FAULT_READ,
+    FAULT_RECORD,
+    FAULT_SILENT,
+    FAULT_STALE,
+    FAULT_WRITE,
+    READ_POSITION,
+    STOPS_FORCE,
+)
+from tangere.session.session import Session
+
+pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="plain Python cannot keep the pace of a servo")
+
+MOST = 5.0  # limit of the force [N]
+
+
+class Rod(Adapter):
+    """A device whose hand does what `script` says, and that can be made to fail."""
+
+    def __init__(self) -> None:
+        super().__init__(DeviceInfo("rod", max_force=MOST, max_torque=0.1, rate=1000.0))
+        self.trouble = ""
+        self.sent: list[float] = []
+        self.closed_at_zero = False
+        self._begin = np.inf  # the hand begins to move when the session runs
+
+    def _receive(self, out: Any) -> bool:
+        if self.trouble == "read":
+            raise OSError("cable")
+        if self.trouble == "freeze":
+            return False
+        t = max(0.0, time.monotonic() - self._begin)
+        out[READ_POSITION : READ_POSITION + 3] = np.subtract(push(min(t, 0.45)), START)
+        if self.trouble == "jump":
+            out[READ_POSITION] += 1.0
+        return True
+
+    def _send(self, force: Any, torque: Any) -> None:
+        if self.trouble == "write":
+            raise OSError("amplifier")
+        self._begin = min(self._begin, time.monotonic())
+        self.sent.append(float(np.linalg.norm(force)))
+
+    def _disconnect(self) -> None:
+        self.closed_at_zero = not self.sent or self.sent[-1] == 0.0
+
+
+@pytest.fixture
+def rod() -> Iterator[Rod]:
+    device = Rod()
+    yield device
+    device.close()
+
+
+def touching(device: Any, **options: Any) -> Session:
+    """A session in real time that has been pressing on the block for a while."""
+    session = tg.Session(pushed_block(), device=device)
+    session.start(**options)
+    assert not session.wait(0.8)
+    return session
+
+
+def ends(session: Session, seconds: float = 0.5) -> tg.Trace:
+    session.wait(seconds)
+    return session.stop()
+
+
+def rows_with(trace: tg.Trace, bit: int) -> Any:
+    return np.flatnonzero(trace["fault"] & bit)
+
+
+def assert_let_go(trace: tg.Trace, bit: int) -> None:
+    """The fault is in the trace, no force in any row of it, and never more than the limit."""
+    force = np.linalg.norm(trace["device.force"], axis=1)
+    assert len(rows_with(trace, bit)) > 0
+    stopped = (trace["fault"] & STOPS_FORCE) != 0
+    assert np.all(force[stopped] == 0.0)
+    assert np.all(np.isfinite(trace.rows))
+    assert force.max() <= MOST * (1.0 + 1e-12)
+    assert np.any(force[~stopped] > 0.1), "the hand was pressing before"
+    assert trace.meta["faults"]
+
+
+def test_session_without_trouble_records_every_tick(rod: Rod) -> None:
+    session = tg.Session(pushed_block(), device=rod)
+    trace = session.run(0.9)
+    counters = session.live.servo.counters
+    assert counters.ticks == len(trace) == 900
+    assert trace.meta["end"] == "finished"
+    assert not np.any(trace["fault"] & STOPS_FORCE)
+    assert np.linalg.norm(trace["device.force"], axis=1).max() > 0.3
+    assert rod.closed_at_zero
+
+
+@pytest.mark.parametrize(
+    ("trouble", "bit"),
+    [
+        ("read", FAULT_READ),
+        ("freeze", FAULT_SILENT),
+        ("jump", FAULT_JUMP),
+        ("write", FAULT_WRITE),
+    ],
+)
+def test_device_fails(rod: Rod, trouble: str, bit: int) -> None:
+    session = touching(rod)
+    rod.trouble = trouble
+    assert not session.wait(0.3), "the session goes on"
+    trace = session.stop()
+    assert_let_go(trace, bit)
+
+
+def test_device_that_comes_back_is_felt_again(rod: Rod) -> None:
+    session = touching(rod)
+    rod.trouble = "freeze"
+    session.wait(0.2)
+    rod.trouble = ""
+    session.wait(0.8)
+    trace = session.stop()
+    assert_let_go(trace, FAULT_SILENT)
+    force = np.linalg.norm(trace["device.force"], axis=1)
+    last = rows_with(trace, FAULT_SILENT)[-1]
+    after = force[last + 1 : last + 100]
+    # it ramps up: no step larger than the slew rate of the default limits, 2 N per tick
+    assert force[-1] > 0.1
+    assert after.max() < 0.5 * force[-1] + 1e-9
+
+
+def break_turn(session: Session, turn: Callable[[], Any]) -> None:
+    session.live.call(lambda: setattr(session.contact, "turn", turn))
+
+
+def test_contact_loop_dies(rod: Rod) -> None:
+    session = touching(rod)
+
+    def fail() -> None:
+        raise FloatingPointError("a speed grew beyond all bounds")
+
+    break_turn(session, fail)
+    trace = ends(session)
+    assert "contact loop failed" in trace.meta["end"]
+    assert "beyond all bounds" in trace.meta["end"]
+    assert rod.closed_at_zero
+    force = np.linalg.norm(trace["device.force"], axis=1)
+    assert force[-1] == 0.0
+
+
+def test_contact_loop_hangs_and_recovers(rod: Rod) -> None:
+    session = touching(rod)
+    turn = session.contact.turn
+
+    def hang() -> Any:
+        time.sleep(0.3)
+        session.contact.turn = turn  # type: ignore[method-assign]
+        return turn()
+
+    break_turn(session, hang)
+    assert not session.wait(1.2)
+    trace = session.stop()
+    assert_let_go(trace, FAULT_STALE)
+    assert not trace["fault"][-1] & STOPS_FORCE
+    assert np.linalg.norm(trace["device.force"][-1]) > 0.1
+
+
+def test_contact_loop_sends_nonsense(rod: Rod) -> None:
+    session = touching(rod)
+    turn = session.contact.turn
+
+    def nonsense() -> Any:
+        packets = turn()
+        for packet in packets:
+            packet[30:60] = np.nan
+        return packets
+
+    break_turn(session, nonsense)
+    session.wait(0.3)
+    trace = session.stop()
+    assert_let_go(trace, FAULT_NAN_CONTACT)
+
+
+def test_disk_is_full(rod: Rod, tmp_path: Path) -> None:
+    session = touching(rod, record=tmp_path / "a.h5")
+
+    def no_room(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    session.live.recorder._file.append = no_room  # type: ignore[method-assign, union-attr]
+    session.wait(0.4)
+    trace = session.stop()
+    assert len(rows_with(trace, FAULT_RECORD)) > 0
+    assert "No space left" in trace.meta["recording"]
+    # the session went on: the hand still felt the block
+    assert np.linalg.norm(trace["device.force"][-1]) > 0.1
+    assert len(tg.Trace.load(tmp_path / "a.h5")) > 0
+
+
+def test_pause_lets_go_and_resumes(rod: Rod) -> None:
+    session = touching(rod)
+    session.live.pause(True)
+    session.wait(0.2)
+    time_then = session.simulation.time
+    session.wait(0.1)
+    assert session.simulation.time == time_then
+    session.live.pause(False)
+    session.wait(0.8)
+    trace = session.stop("enough")
+    assert trace.meta["end"] == "enough"
+    force = np.linalg.norm(trace["device.force"], axis=1)
+    assert np.any((force == 0.0) & (trace["time"] > 0.9))
+    assert force[-1] > 0.1
