@@ -281,7 +281,7 @@ def new_rig(ticks: int = 1) -> Rig:
     )
     for place in (rig.hand[HAND_QUATERNION:], rig.tool[TOOL_QUATERNION:]):
         place[0] = 1.0
-    for place in (SET_GRIP_QUATERNION, SET_FRAME):
-        rig.settings[place] = 1.0
+    for column in (SET_GRIP_QUATERNION, SET_FRAME):
+        rig.settings[column] = 1.0
     rig.settings[SET_SCALE] = 1.0
     return rig
