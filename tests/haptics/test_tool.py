@@ -167,7 +167,7 @@ def test_jacobian_with_friction(mu: float) -> None:
                 d = p - a
                 d = d - n * (n @ d)
                 size = np.sqrt(d @ d)
-                return -min(2000.0, (most / size).real) * d if mu > 1 else -most * d / size
+                return -2000.0 * d if mu > 1 else -most * d / size
 
             held[i] = law
         check_derivatives(rig, held=held)
@@ -361,11 +361,11 @@ def test_backward_euler_is_passive_at_the_hand(mass: float) -> None:
     """E₊ − E ≤ F·Δx_h − ½ m |v₊ − v|² − Δt b |v₊ − v_h|² for a point between spring and wall."""
     rng = np.random.default_rng(6)
     rig = make_rig(mass, grip=(0.0, 0.0, 0.0))
-    put_planes(rig, [plane(np.zeros(3), np.array([0, 0, -0.004]), -UP, d=0.0)])
+    put_planes(rig, [plane(np.zeros(3), np.array([0, 0, -0.002]), -UP, d=0.0)])
     v, energy, touched = np.zeros(3), 0.0, 0
     for _ in range(400):
         last = rig.hand[:3].copy()
-        rig.hand[:3] = 0.97 * last + rng.normal(size=3) * 1e-3
+        rig.hand[:3] = 0.97 * last + rng.normal(size=3) * 1e-3 - 1e-4 * UP
         rig.hand[7:10] = (rig.hand[:3] - last) / DT
         step(rig)
         fresh = rig.tool[7:10] / mass
@@ -375,7 +375,7 @@ def test_backward_euler_is_passive_at_the_hand(mass: float) -> None:
         assert rig.out[OUT_ENERGY] - energy <= given - lost - braked + 1e-12 * (lost + braked)
         v, energy = fresh, rig.out[OUT_ENERGY]
         touched += int(rig.out[OUT_ACTIVE])
-    assert 20 < touched < 380
+    assert 20 < touched < 380, "in contact at times"
 
 
 @pytest.mark.nojit

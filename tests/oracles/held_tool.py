@@ -122,7 +122,7 @@ def coupling(settings: Array, y: Any1, hand: Array) -> tuple[Any1, Any1, Any1]:
 
 
 def planes_wrench(
-    settings: Array, y: Any1, packet: Array, now: float, held: dict[int, Any1] | None = None
+    settings: Array, y: Any1, packet: Array, now: float, held: dict[int, Any] | None = None
 ) -> Any1:
     """Sum over the planes that press; `held` gives by plane a friction force law of the point."""
     r, v, w = twist(settings, y)
@@ -149,7 +149,7 @@ def packet_wrench(settings: Array, y: Any1, packet: Array) -> Any1:
     """W_k − S (Δx, φ) − D (Δv, Δω), φ = 4 Qᵀ (q − q_k) with the signs aligned."""
     w0 = packet[PACKET_WRENCH : PACKET_WRENCH + 6]
     if settings[SET_CONTACT] == CONTACT_HELD:
-        return w0 + 0 * y[0]
+        return np.asarray(w0 + 0 * y[0])
     stiffness = packet[PACKET_STIFFNESS : PACKET_STIFFNESS + 36].reshape(6, 6)
     damping = packet[PACKET_DAMPING : PACKET_DAMPING + 36].reshape(6, 6)
     then = packet[PACKET_STATE : PACKET_STATE + 13]

@@ -309,15 +309,15 @@ def _jacobian13(
         jac_out[13 * i + 7 + i] = 1.0 / mass
     for i in range(4):
         f_out[3 + i] = rate[i]
-        row3 = off(jac_out, 13 * (3 + i))
+        row4 = off(jac_out, 13 * (3 + i))
         # row of Q = Eᵀ/4, and of Q Γ
         q3 = (0.25 * e[i], 0.25 * e[4 + i], 0.25 * e[8 + i])
         turned = turn_back(gamma, q3)
         mixed = turn_back(inv, q3)
         for j in range(4):
-            row3[3 + j] = turned[0] * e[j] + turned[1] * e[4 + j] + turned[2] * e[8 + j]
+            row4[3 + j] = turned[0] * e[j] + turned[1] * e[4 + j] + turned[2] * e[8 + j]
         for j in range(3):
-            row3[10 + j] = mixed[j]
+            row4[10 + j] = mixed[j]
     # ½ ω_q ⊗ dq
     for i in range(3):
         jac_out[13 * 3 + 4 + i] -= 0.5 * o[i]
@@ -330,7 +330,7 @@ def _jacobian13(
     jac_out[13 * 6 + 5] += 0.5 * o[0]
     for i in range(6):
         f_out[7 + i] = a.w[i]
-        row = off(jac_out, 13 * (7 + i))
+        row6 = off(jac_out, 13 * (7 + i))
         b3 = (a.b[6 * i + 3], a.b[6 * i + 4], a.b[6 * i + 5])
         by_turn = turn_back(gamma, b3)
         by_spin = turn_back(inv, b3)
@@ -340,11 +340,11 @@ def _jacobian13(
             a.k[6 * i + 5] + by_turn[2],
         )
         for j in range(3):
-            row[j] = -a.k[6 * i + j]
-            row[7 + j] = -a.b[6 * i + j] / mass
-            row[10 + j] = -by_spin[j]
+            row6[j] = -a.k[6 * i + j]
+            row6[7 + j] = -a.b[6 * i + j] / mass
+            row6[10 + j] = -by_spin[j]
         for j in range(4):
-            row[3 + j] = -(k3[0] * e[j] + k3[1] * e[4 + j] + k3[2] * e[8 + j])
+            row6[3 + j] = -(k3[0] * e[j] + k3[1] * e[4 + j] + k3[2] * e[8 + j])
 
 
 @kernel
