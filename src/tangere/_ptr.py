@@ -10,7 +10,7 @@ therefore take `ptr(array)` and index flat: element (i, j) of an (n, 3) array is
 
 `load`, `store` and `swap` are sequentially consistent accesses to a whole number that another
 thread or process changes: what was written before a `store` or `swap` is seen after the `load` or
-`swap` that finds its value.
+`swap` that finds its value. In plain Python this holds between threads alone.
 """
 
 from __future__ import annotations

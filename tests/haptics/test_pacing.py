@@ -1,0 +1,102 @@
+"""The clock, the wait, and what is said when the system refuses."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from tangere.haptics import pacing
+
+pytestmark = pytest.mark.nojit
+
+compiled = pytest.mark.skipif(pacing.PORTABLE, reason="kernels have no clock here")
+
+
+class Clock:
+    """A clock that moves by a fixed tick at every look."""
+
+    def __init__(self, tick: int) -> None:
+        self.now = 0
+        self.tick = tick
+        self.slept: list[float] = []
+
+    def look(self) -> int:
+        self.now += self.tick
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += round(1e9 * seconds)
+
+
+def test_a_wait_sleeps_up_to_the_spin_and_looks_for_the_rest() -> None:
+    clock = Clock(100)
+    now = pacing.wait_in_python(1_000_000, 200_000, clock.look, clock.sleep)
+    assert 1_000_000 <= now < 1_000_200
+    assert clock.slept == [pytest.approx(0.8e-3, rel=1e-3)]
+
+
+def test_a_deadline_that_has_passed_is_not_waited_for() -> None:
+    clock = Clock(100)
+    clock.now = 5_000_000
+    assert pacing.wait_in_python(1_000_000, 200_000, clock.look, clock.sleep) == 5_000_200
+    assert clock.slept == []
+
+
+@compiled
+@pytest.mark.parametrize("ahead", [-1_000_000, 50_000, 3_000_000])
+def test_the_compiled_wait_is_over_after_the_deadline_on_the_clock_of_python(ahead: int) -> None:
+    before = pacing.clock_ns()
+    due = before + ahead
+    woke = pacing.wait_until(due, 200_000)
+    after = pacing.clock_ns()
+    assert max(due, before) <= woke <= after
+
+
+def in_thread(**wishes: object) -> pacing.Granted:
+    """What a thread of its own is granted: this one keeps its priority."""
+    got: list[pacing.Granted] = []
+    thread = threading.Thread(target=lambda: got.append(pacing.claim(**wishes)))  # type: ignore[arg-type]
+    thread.start()
+    thread.join()
+    pacing.unlock_memory()
+    return got[0]
+
+
+def test_what_is_granted_is_said_in_words() -> None:
+    granted = in_thread()
+    assert granted.compiled == (not pacing.PORTABLE)
+    words = str(granted)
+    assert ("real-time priority" in words) == (granted.priority is not None)
+    assert ("pinned to core" in words) == (granted.core is not None)
+    refused = [granted.priority is None, granted.core is None, not granted.locked]
+    assert len(granted.advice) == (1 if pacing.PORTABLE else sum(refused))
+
+
+@compiled
+def test_only_what_was_asked_for_is_claimed() -> None:
+    granted = in_thread(priority=None, pin=False)
+    assert granted.priority is None
+    assert granted.core is None
+    assert "normal priority, not pinned" in str(granted)
+    last = sorted(os.sched_getaffinity(0))[-1]
+    assert in_thread(priority=None, core=last).core == last
+
+
+@compiled
+def test_a_refusal_comes_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "sched_setscheduler", refuse)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr("resource.getrlimit", lambda _: (8 << 20, 8 << 20))
+    granted = in_thread(core=4095)
+    assert granted.priority is None
+    assert granted.core is None
+    assert not granted.locked
+    words = " ".join(granted.advice)
+    for remedy in ("rtprio", "memlock", "choose one of"):
+        assert remedy in words
