@@ -11,6 +11,8 @@ exception that leaves a `with` block, and when no command has come for `HOLD` se
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
 from dataclasses import dataclass
 from math import inf, isfinite, sqrt
@@ -23,17 +25,26 @@ from tangere.errors import DeviceError
 from tangere.haptics.layout import (
     FAULT_READ,
     FAULT_WRITE,
+    READ_BUTTONS,
+    READ_GRIPPER,
+    READ_POSITION,
     READ_QUATERNION,
     READ_SEQUENCE,
     READ_STATUS,
     READ_TIME,
+    READ_VELOCITY,
 )
+from tangere.maths.quat import Quat, turn_between
 from tangere.maths.vec import Array
 
 # A command older than this is no longer sent: the loop that computes it hangs or died [s].
 HOLD = 0.05
 
+# A driver that has not come back after this when its device is closed is left alone [s].
+CLOSE = 2.0
+
 Floats = tuple[float, ...]
+ZERO: Floats = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -92,6 +103,29 @@ class Device(Protocol):
 
     def close(self) -> None:
         """Zero force, then let go; may be called twice."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a device said at one moment, in tangere's axes and units."""
+
+    position: Floats = (0.0, 0.0, 0.0)
+    quaternion: Floats = (1.0, 0.0, 0.0, 0.0)
+    twist: Floats = (0.0,) * 6  # velocity, angular velocity
+    buttons: int = 0
+    gripper: float = 0.0
+
+    def into(self, out: Array) -> None:
+        """Fill the READ_… columns; `DeviceError` if a number is not finite or no turn is given."""
+        numbers = (*self.position, *self.quaternion, *self.twist)
+        size = sqrt(sum(c * c for c in self.quaternion))
+        if not (all(map(isfinite, numbers)) and 0.5 < size < 2.0):
+            raise DeviceError(f"a reading that makes no sense: {numbers}")
+        out[READ_POSITION : READ_POSITION + 3] = self.position
+        out[READ_QUATERNION : READ_QUATERNION + 4] = [c / size for c in self.quaternion]
+        out[READ_VELOCITY : READ_VELOCITY + 6] = self.twist
+        out[READ_BUTTONS] = self.buttons
+        out[READ_GRIPPER] = self.gripper
 
 
 class Adapter:
@@ -171,7 +205,7 @@ class Adapter:
             return
         self._opened = False
         try:
-            self._send((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+            self._send(ZERO, ZERO)
         except Exception as error:
             self._fail(FAULT_WRITE, error)
         finally:
@@ -205,7 +239,7 @@ class Adapter:
         info = self.info
         if not all(map(isfinite, wrench)):
             self._fail(FAULT_WRITE, "a wrench that is not finite; zero was sent")
-            return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+            return ZERO, ZERO
         share = 1.0
         parts = []
         for part, limit in ((wrench[:3], info.max_force), (wrench[3:], info.max_torque)):
@@ -215,6 +249,126 @@ class Adapter:
             parts.append(shown)
         force, torque = (tuple(share * x for x in part) for part in parts)
         return force, torque
+
+
+class Exchanged(Adapter):
+    """An adapter whose device is served elsewhere, by a thread of the adapter or of the vendor.
+
+    Samples and commands are handed over as one reference each, newest value wins, so that neither
+    side ever waits for the other. A command older than `HOLD` counts as zero.
+    """
+
+    def __init__(self, info: DeviceInfo) -> None:
+        super().__init__(info)
+        self._newest: tuple[int, Sample] = (0, Sample())
+        self._seen = 0
+        self._wrench: tuple[float, Floats, Floats] = (-inf, ZERO, ZERO)
+
+    def _publish(self, sample: Sample) -> None:
+        """Called where the device is served."""
+        self._newest = (self._newest[0] + 1, sample)
+
+    def _command(self) -> tuple[Floats, Floats]:
+        """Force and torque that the device shall show now."""
+        when, force, torque = self._wrench
+        if time.monotonic() - when > HOLD:
+            return ZERO, ZERO
+        return force, torque
+
+    def _forget(self) -> None:
+        """Nothing of an earlier connection is handed over."""
+        self._newest, self._seen = (0, Sample()), 0
+        self._wrench = (-inf, ZERO, ZERO)
+
+    def _receive(self, out: Array) -> bool:
+        count, sample = self._newest
+        if count == self._seen:
+            return False
+        self._seen = count
+        sample.into(out)
+        return True
+
+    def _send(self, force: Floats, torque: Floats) -> None:
+        self._wrench = (time.monotonic(), force, torque)
+
+
+class Threaded(Exchanged):
+    """A device served by a thread of the adapter, `rate` times a second.
+
+    A subclass has `_begin` (connect, on the caller's thread), `_turn` (one exchange with the
+    device) and `_end` (free it; also after a failed `_begin`). The thread's last act, whatever
+    ended it, is a turn with zero force.
+    """
+
+    def __init__(self, info: DeviceInfo) -> None:
+        super().__init__(info)
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def _begin(self) -> None:
+        """Connect to the device; `DeviceError` if there is none."""
+
+    def _turn(self, force: Floats, torque: Floats) -> None:
+        """Show a wrench, read the device, `_publish` what it said."""
+
+    def _end(self) -> None:
+        """Free the device."""
+
+    def _connect(self) -> None:
+        self._forget()
+        self._begin()
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._serve, name=self.info.name, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        period = 1.0 / self.info.rate
+        due = time.monotonic()
+        try:
+            while not self._stop.is_set():
+                self._turn(*self._command())
+                due = max(due + period, time.monotonic())  # what was missed is not caught up
+                pause = due - time.monotonic()
+                if pause > 0.0:
+                    time.sleep(pause)
+        except Exception as error:
+            self._fail(FAULT_READ, error)
+        finally:
+            with contextlib.suppress(Exception):
+                self._turn(ZERO, ZERO)
+
+    def _disconnect(self) -> None:
+        if self._thread is not None:
+            self._stop.set()
+            self._thread.join(CLOSE)
+            if self._thread.is_alive():
+                self._fail(FAULT_READ, f"its driver has not answered for {CLOSE:g} s")
+            self._thread = None
+        self._end()
+
+
+class Estimator:
+    """Velocity and angular velocity from poses: differences through a first-order filter."""
+
+    def __init__(self, time_constant: float = 2e-3) -> None:
+        self._tau = time_constant
+        self._last: tuple[float, Floats, Quat] | None = None
+        self._twist: Floats = (0.0,) * 6
+
+    def __call__(self, now: float, position: Floats, quaternion: Floats) -> Floats:
+        """Six numbers; zero at the first pose."""
+        q: Quat = (quaternion[0], quaternion[1], quaternion[2], quaternion[3])
+        if self._last is not None and now > self._last[0]:
+            before, x, turn = self._last[0], self._last[1], turn_between(self._last[2], q)
+            dt = now - before
+            blend = dt / (dt + self._tau)
+            rates = (*((b - a) / dt for a, b in zip(x, position, strict=True)), *(u / dt for u in turn))
+            self._twist = tuple(
+                old + blend * (new - old) for old, new in zip(self._twist, rates, strict=True)
+            )
+        if self._last is None or now > self._last[0]:
+            self._last = (now, position, q)
+        return self._twist
 
 
 class Axes:
@@ -327,6 +481,3 @@ def model(name: str) -> DeviceInfo:
         if known.lower() == name.lower():
             return info
     raise DeviceError(f"no model {name!r}: known are {', '.join(MODELS)}")
-
-
-NO_LIMITS = {"max_force": inf, "max_torque": inf}
