@@ -362,7 +362,10 @@ class Estimator:
             before, x, turn = self._last[0], self._last[1], turn_between(self._last[2], q)
             dt = now - before
             blend = dt / (dt + self._tau)
-            rates = (*((b - a) / dt for a, b in zip(x, position, strict=True)), *(u / dt for u in turn))
+            rates = (
+                *((b - a) / dt for a, b in zip(x, position, strict=True)),
+                *(u / dt for u in turn),
+            )
             self._twist = tuple(
                 old + blend * (new - old) for old, new in zip(self._twist, rates, strict=True)
             )
