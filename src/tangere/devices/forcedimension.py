@@ -1,8 +1,8 @@
 """Force Dimension devices (delta, omega, sigma, lambda) and the Novint Falcon.
 
-Through `forcedimension_core`, bindings of the vendor's SDK, which the user installs. The SDK's calls
-wait for the USB transfer, so they are made on a thread of the adapter. Native frame: +x towards the
-user, +y right, +z up; SI units.
+Through `forcedimension_core`, bindings of the vendor's SDK, which the user installs. The SDK's
+calls wait for the USB transfer, so they are made on a thread of the adapter. Native frame: +x
+towards the user, +y right, +z up; SI units.
 """
 
 from __future__ import annotations
