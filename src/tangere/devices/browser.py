@@ -25,6 +25,7 @@ from tangere._jit import kernel
 from tangere._ptr import PtrF8
 from tangere.devices.device import Adapter, DeviceInfo
 from tangere.errors import DeviceError
+from tangere.haptics.fields import put_quat, put_vec, quat_at, vec_at
 from tangere.haptics.layout import (
     NREAD,
     READ_BUTTONS,
@@ -236,7 +237,8 @@ def _attach(address: str) -> SharedMemory:
 def approach_from(state_out: PtrF8, span: float) -> None:
     """Begin the approach to the next goal from where the one before has got to."""
     x, q = _aim_now(state_out)
-    _put(state_out, FROM, x, q)
+    put_vec(state_out, FROM, x)
+    put_quat(state_out, FROM + 3, q)
     state_out[GONE] = 0.0
     state_out[SPAN] = span
 
@@ -254,10 +256,8 @@ def follow(
     s = state_out
     s[GONE] += dt
     aim_x, aim_q = _aim_now(s)
-    x: Vec3 = (s[AT], s[AT + 1], s[AT + 2])
-    q: Quat = (s[AT + 3], s[AT + 4], s[AT + 5], s[AT + 6])
-    v: Vec3 = (s[TWIST], s[TWIST + 1], s[TWIST + 2])
-    omega: Vec3 = (s[TWIST + 3], s[TWIST + 4], s[TWIST + 5])
+    x, q = vec_at(s, AT), quat_at(s, AT + 3)
+    v, omega = vec_at(s, TWIST), vec_at(s, TWIST + 3)
 
     step, v = _damped(sub(x, aim_x), v, dt, w0, max_speed)
     x = axpy(1.0, step, x)
@@ -268,10 +268,10 @@ def follow(
         v = axpy(-max(outward, 0.0), x, v)
     turn, omega = _damped(turn_between(aim_q, q), omega, dt, w0, max_turn)
     q = unit(product(from_vector(turn), q))
-    _put(s, AT, x, q)
-    for i in range(3):
-        s[TWIST + i] = v[i]
-        s[TWIST + 3 + i] = omega[i]
+    put_vec(s, AT, x)
+    put_quat(s, AT + 3, q)
+    put_vec(s, TWIST, v)
+    put_vec(s, TWIST + 3, omega)
 
 
 @kernel
@@ -295,20 +295,9 @@ def _damped(e: Vec3, v: Vec3, dt: float, w0: float, fastest: float) -> tuple[Vec
 def _aim_now(s: PtrF8) -> tuple[Vec3, Quat]:
     """Where the even approach to the goal has got to."""
     share = min(1.0, s[GONE] / s[SPAN])
-    x: Vec3 = (
-        s[FROM] + share * (s[GOAL] - s[FROM]),
-        s[FROM + 1] + share * (s[GOAL + 1] - s[FROM + 1]),
-        s[FROM + 2] + share * (s[GOAL + 2] - s[FROM + 2]),
+    x, q = vec_at(s, FROM), quat_at(s, FROM + 3)
+    turn = turn_between(q, quat_at(s, GOAL + 3))
+    return (
+        axpy(share, sub(vec_at(s, GOAL), x), x),
+        unit(product(from_vector(scale(share, turn)), q)),
     )
-    q0: Quat = (s[FROM + 3], s[FROM + 4], s[FROM + 5], s[FROM + 6])
-    q1: Quat = (s[GOAL + 3], s[GOAL + 4], s[GOAL + 5], s[GOAL + 6])
-    return x, unit(product(from_vector(scale(share, turn_between(q0, q1))), q0))
-
-
-@kernel
-def _put(s: PtrF8, column: int, x: Vec3, q: Quat) -> None:
-    """Store a pose."""
-    for i in range(3):
-        s[column + i] = x[i]
-    for i in range(4):
-        s[column + 3 + i] = q[i]

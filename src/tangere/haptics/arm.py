@@ -30,6 +30,7 @@ from math import floor
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8
+from tangere.haptics.fields import put_quat, put_vec, quat_at, vec_at
 from tangere.haptics.layout import (
     READ_POSITION,
     READ_QUATERNION,
@@ -115,35 +116,34 @@ def _advance(arm: PtrF8, wanted: PtrF8, sent: PtrF8, dt: float) -> None:
     parts = int(arm[ARM_SUBSTEPS])
     share = 1.0 / parts
     h = share * dt
-    x_to = _vec(wanted, READ_POSITION)
-    x_from = _vec(arm, ARM_WANTED)
+    x_to = vec_at(wanted, READ_POSITION)
+    x_from = vec_at(arm, ARM_WANTED)
     step_w = scale(share, sub(x_to, x_from))
-    q_from = _quat(arm, ARM_WANTED + 3)
-    turn_w = scale(share, turn_between(q_from, _quat(wanted, READ_QUATERNION)))
-    stretch = sub(x_from, _vec(arm, ARM_POSITION))
-    q = _quat(arm, ARM_QUATERNION)
+    q_from = quat_at(arm, ARM_WANTED + 3)
+    turn_w = scale(share, turn_between(q_from, quat_at(wanted, READ_QUATERNION)))
+    stretch = sub(x_from, vec_at(arm, ARM_POSITION))
+    q = quat_at(arm, ARM_QUATERNION)
     for part in range(parts):
         v, step = _midpoint(
             arm, 0, (arm[ARM_MASS] + arm[ARM_DEVICE_MASS], h), stretch, step_w, force
         )
-        _put(arm, ARM_VELOCITY, v)
-        _put(arm, ARM_POSITION, axpy(1.0, step, _vec(arm, ARM_POSITION)))
-        stretch = sub(axpy(part + 1.0, step_w, x_from), _vec(arm, ARM_POSITION))
+        put_vec(arm, ARM_VELOCITY, v)
+        put_vec(arm, ARM_POSITION, axpy(1.0, step, vec_at(arm, ARM_POSITION)))
+        stretch = sub(axpy(part + 1.0, step_w, x_from), vec_at(arm, ARM_POSITION))
 
         q_w = product(from_vector(scale(float(part), turn_w)), q_from)
         bend = turn_between(q, q_w)
         omega, turn = _midpoint(
             arm, 1, (arm[ARM_INERTIA] + arm[ARM_DEVICE_INERTIA], h), bend, turn_w, torque
         )
-        _put(arm, ARM_OMEGA, omega)
+        put_vec(arm, ARM_OMEGA, omega)
         q = unit(product(from_vector(turn), q))
-    for i in range(4):
-        arm[ARM_QUATERNION + i] = q[i]
+    put_quat(arm, ARM_QUATERNION, q)
     for i in range(7):
         arm[ARM_WANTED + i] = wanted[READ_POSITION + i]
-    bend = turn_between(q, _quat(arm, ARM_WANTED + 3))
-    v = _vec(arm, ARM_VELOCITY)
-    omega = _vec(arm, ARM_OMEGA)
+    bend = turn_between(q, quat_at(arm, ARM_WANTED + 3))
+    v = vec_at(arm, ARM_VELOCITY)
+    omega = vec_at(arm, ARM_OMEGA)
     arm[ARM_STORED] = 0.5 * (
         (arm[ARM_MASS] + arm[ARM_DEVICE_MASS]) * dot(v, v)
         + arm[ARM_STIFFNESS] * dot(stretch, stretch)
@@ -166,7 +166,7 @@ def _midpoint(
     b = arm[ARM_DAMPING + 3 * turning]
     b_d = arm[ARM_VISCOUS + turning]
     c = arm[ARM_FRICTION + turning]
-    v = _vec(arm, ARM_VELOCITY + 3 * turning)
+    v = vec_at(arm, ARM_VELOCITY + 3 * turning)
     a = 2.0 * m / h + 0.5 * k * h + b + b_d
     g = axpy(k, e, axpy(0.5 * k + b / h, step_w, axpy(2.0 * m / h, v, f)))
     size = norm(g)
@@ -198,7 +198,7 @@ def _through_line(arm: PtrF8, sent: PtrF8) -> tuple[Vec3, Vec3]:
     if age < 1:  # nothing had been sent by then
         return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     old = ARM_LINE + 6 * (age % (MAX_DELAY + 1))
-    force, torque = _vec(arm, old), _vec(arm, old + 3)
+    force, torque = vec_at(arm, old), vec_at(arm, old + 3)
     return (
         scale(_within(norm(force), arm[ARM_MAX_FORCE]), force),
         scale(_within(norm(torque), arm[ARM_MAX_TORQUE]), torque),
@@ -214,23 +214,22 @@ def _within(size: float, limit: float) -> float:
 @kernel
 def _sample(arm: PtrF8, time: float, period: float) -> None:
     """Read the encoders, and take the velocity from this sample and the one before."""
-    x = _rounded(_vec(arm, ARM_POSITION), arm[ARM_RESOLUTION])
-    q = _quat(arm, ARM_QUATERNION)
+    x = _rounded(vec_at(arm, ARM_POSITION), arm[ARM_RESOLUTION])
+    q = quat_at(arm, ARM_QUATERNION)
     # an angle seen as a change of the quaternion is half as large
     fine = 0.5 * arm[ARM_TURN_RESOLUTION]
     axis = _rounded((q[1], q[2], q[3]), fine)
     q = unit((_step(q[0], fine), axis[0], axis[1], axis[2]))
     if arm[ARM_SAMPLES] > 0.0:
         blend = period / (period + arm[ARM_FILTER])
-        v = scale(1.0 / period, sub(x, _vec(arm, ARM_SAMPLE)))
-        omega = scale(1.0 / period, turn_between(_quat(arm, ARM_SAMPLE + 3), q))
-        v_old = _vec(arm, ARM_SAMPLE + 7)
-        omega_old = _vec(arm, ARM_SAMPLE + 10)
-        _put(arm, ARM_SAMPLE + 7, axpy(blend, sub(v, v_old), v_old))
-        _put(arm, ARM_SAMPLE + 10, axpy(blend, sub(omega, omega_old), omega_old))
-    _put(arm, ARM_SAMPLE, x)
-    for i in range(4):
-        arm[ARM_SAMPLE + 3 + i] = q[i]
+        v = scale(1.0 / period, sub(x, vec_at(arm, ARM_SAMPLE)))
+        omega = scale(1.0 / period, turn_between(quat_at(arm, ARM_SAMPLE + 3), q))
+        v_old = vec_at(arm, ARM_SAMPLE + 7)
+        omega_old = vec_at(arm, ARM_SAMPLE + 10)
+        put_vec(arm, ARM_SAMPLE + 7, axpy(blend, sub(v, v_old), v_old))
+        put_vec(arm, ARM_SAMPLE + 10, axpy(blend, sub(omega, omega_old), omega_old))
+    put_vec(arm, ARM_SAMPLE, x)
+    put_quat(arm, ARM_SAMPLE + 3, q)
     arm[ARM_SAMPLE_TIME] = time
     arm[ARM_SAMPLES] += 1.0
 
@@ -245,23 +244,3 @@ def _rounded(x: Vec3, fine: float) -> Vec3:
 def _step(x: float, fine: float) -> float:
     """To the nearest multiple of `fine`; 0: as it is."""
     return fine * floor(x / fine + 0.5) if fine > 0.0 else x
-
-
-@kernel
-def _vec(p: PtrF8, i: int) -> Vec3:
-    """Three floats from i on."""
-    return (p[i], p[i + 1], p[i + 2])
-
-
-@kernel
-def _quat(p: PtrF8, i: int) -> Quat:
-    """Four floats from i on."""
-    return (p[i], p[i + 1], p[i + 2], p[i + 3])
-
-
-@kernel
-def _put(p: PtrF8, i: int, v: Vec3) -> None:
-    """Store three floats from i on."""
-    p[i] = v[0]
-    p[i + 1] = v[1]
-    p[i + 2] = v[2]
