@@ -163,6 +163,10 @@ class OpenHaptics(Exchanged):
         while self._last_turn == seen and time.monotonic() < deadline:
             time.sleep(1e-3)
         number, self._id = self._id, None
+        if self._last_turn == seen:  # that thread is gone: show it from here
+            self._hd.begin_frame(number)
+            self._show(self._hd, ZERO, ZERO)
+            self._hd.end_frame(number)
         self._hd.stop_scheduler()
         self._hd.close_device(number)
         self._callback = None

@@ -40,7 +40,7 @@ from tangere.haptics.layout import (
     SEND_FORCE,
     SEND_TORQUE,
 )
-from tangere.maths.quat import Quat, from_vector, product, turn_between, unit
+from tangere.maths.quat import from_vector, product, turn_between, unit
 from tangere.maths.vec import Vec3, axpy, dot, norm, scale, sub
 
 # ------------------------------------------------ parameters

@@ -1,0 +1,332 @@
+"""One handle for every adapter and its fake peer, so that one suite can examine all of them.
+
+A peer speaks the vendor's language: `right`, `away` and `up` are its unit vectors for these
+directions as the vendor documents them, `metre` and `newton_metre` its units.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from devices.fakes import FakeDhd, FakeHd, FakeMouse, FakeService
+from tangere.devices.browser import Browser, Page
+from tangere.devices.device import Adapter
+from tangere.devices.forcedimension import ForceDimension
+from tangere.devices.haply import Haply
+from tangere.devices.openhaptics import OpenHaptics
+from tangere.devices.simulated import DeviceModel, Hand, Scripted
+from tangere.devices.spacemouse import SpaceMouse
+
+Vector = NDArray[np.float64]
+X, Y, Z = np.eye(3)
+
+
+def turn_matrix(axis: Vector, angle: float) -> Vector:
+    """Rodrigues' formula."""
+    k = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
+    return np.eye(3) + np.sin(angle) * k + (1 - np.cos(angle)) * k @ k
+
+
+def turn_quaternion(axis: Vector, angle: float) -> list[float]:
+    return [float(np.cos(0.5 * angle)), *(np.sin(0.5 * angle) * axis).tolist()]
+
+
+class Peer:
+    """What the suite asks of a fake; the defaults are tangere's own axes and units."""
+
+    right, away, up = X, Y, Z
+    metre = newton_metre = 1.0
+    absolute = True  # poses are told, not speeds
+    served = False  # by a thread
+    real = True  # a vendor's library or service stands behind it
+    # A reading follows the peer to this [m, rad]: rounding, but for filters and arms
+    exact = 1e-12
+    settle = 0.0  # time after which it does [s]
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.patch = patch
+
+    def make(self) -> Adapter:
+        raise AssertionError
+
+    def place(self, position: Vector, axis: Vector, angle: float) -> None:
+        """Put the hand to a native position, turned about a native axis."""
+        raise AssertionError
+
+    def shown(self) -> list[tuple[Vector, Vector]]:
+        """Force and torque on the hand so far, native axes and units."""
+        raise AssertionError
+
+    def press(self) -> None:
+        """Hold the first button."""
+        raise AssertionError
+
+    def spoil(self) -> None:
+        """The device tells nonsense."""
+        raise AssertionError
+
+    def drop(self) -> None:
+        """The connection breaks."""
+        raise AssertionError
+
+    def stall(self, stalled: bool) -> None:
+        """The vendor's calls do not return."""
+
+    def lose_library(self) -> None:
+        raise AssertionError
+
+    def unplug(self) -> None:
+        raise AssertionError
+
+    def close(self) -> None:
+        pass
+
+
+class DhdPeer(Peer):
+    right, away, up = Y, -X, Z
+    served = True
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        super().__init__(patch)
+        self.fake = FakeDhd()
+        self.fake.install(patch)
+
+    def make(self) -> Adapter:
+        return ForceDimension()
+
+    def place(self, position: Vector, axis: Vector, angle: float) -> None:
+        self.fake.position = position.tolist()
+        self.fake.frame = turn_matrix(axis, angle)
+
+    def shown(self) -> list[tuple[Vector, Vector]]:
+        return [(np.array(f), np.array(t)) for f, t in list(self.fake.shown)]
+
+    def press(self) -> None:
+        self.fake.buttons = 1
+
+    def spoil(self) -> None:
+        self.fake.position = [float("nan")] * 3
+
+    def drop(self) -> None:
+        self.fake.dead = True
+
+    def stall(self, stalled: bool) -> None:
+        (self.fake.free.clear if stalled else self.fake.free.set)()
+
+    def lose_library(self) -> None:
+        self.patch.setitem(__import__("sys").modules, "forcedimension_core", None)
+
+    def unplug(self) -> None:
+        self.fake.devices = 0
+
+
+class HdPeer(Peer):
+    right, away, up = X, -Z, Y
+    metre = newton_metre = 1000.0
+    served = True
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        super().__init__(patch)
+        self.fake = FakeHd()
+        self.fake.install(patch)
+
+    def make(self) -> Adapter:
+        return OpenHaptics()
+
+    def place(self, position: Vector, axis: Vector, angle: float) -> None:
+        self.fake.position = position.tolist()
+        self.fake.frame = turn_matrix(axis, angle)
+
+    def shown(self) -> list[tuple[Vector, Vector]]:
+        return [(np.array(f), np.array(t)) for f, t in list(self.fake.shown)]
+
+    def press(self) -> None:
+        self.fake.buttons = 1
+
+    def spoil(self) -> None:
+        self.fake.position = [float("nan")] * 3
+
+    def drop(self) -> None:
+        self.fake._running = False
+
+    def lose_library(self) -> None:
+        self.patch.setitem(__import__("sys").modules, "pyOpenHaptics", None)
+
+    def unplug(self) -> None:
+        self.fake.missing = True
+
+
+class HaplyPeer(Peer):
+    served = True
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        super().__init__(patch)
+        self.fake = FakeService()
+        self.port = self.fake.port
+
+    def make(self) -> Adapter:
+        return Haply(host="127.0.0.1", port=self.port, events_port=self.fake.events_port)
+
+    def place(self, position: Vector, axis: Vector, angle: float) -> None:
+        self.fake.position = dict(zip("xyz", position.tolist(), strict=True))
+        self.fake.orientation = dict(zip("wxyz", turn_quaternion(axis, angle), strict=True))
+
+    def shown(self) -> list[tuple[Vector, Vector]]:
+        return [(np.array(f), np.zeros(3)) for f in list(self.fake.shown)]
+
+    def press(self) -> None:
+        self.fake.buttons = {"button": True}
+
+    def spoil(self) -> None:
+        self.fake.position = {"x": float("nan")}
+
+    def drop(self) -> None:
+        self.fake.drop()
+
+    def stall(self, stalled: bool) -> None:
+        self.fake.stall(stalled)
+
+    def lose_library(self) -> None:  # the service is not installed
+        self.port = 9  # discard: nobody listens
+
+    def unplug(self) -> None:
+        self.fake.devices = 0
+
+    def close(self) -> None:
+        self.fake.close()
+
+
+class MousePeer(Peer):
+    absolute = False
+    served = True
+    exact = 1e-6
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        super().__init__(patch)
+        self.fake = FakeMouse()
+        self.fake.install(patch)
+
+    def make(self) -> Adapter:
+        return SpaceMouse()
+
+    def place(self, position: Vector, axis: Vector, angle: float) -> None:
+        """Push the cap that way: translation and rotation in reports of their own."""
+        push = position / np.linalg.norm(position) if position.any() else position
+        turn = axis * np.sign(angle)
+        self.fake.reports.clear()
+        self.fake.push(x=push[0], y=push[1], z=push[2])
+        self.fake.push(roll=turn[0], pitch=turn[1], yaw=turn[2])
+
+    def shown(self) -> list[tuple[Vector, Vector]]:
+        return [(np.zeros(3), np.zeros(3))]
+
+    def press(self) -> None:
+        self.fake.push(buttons=[1, 0])
+
+    def spoil(self) -> None:
+        self.fake.push(x=float("nan"))
+
+    def drop(self) -> None:
+        self.fake.dead = True
+
+    def stall(self, stalled: bool) -> None:
+        (self.fake.free.clear if stalled else self.fake.free.set)()
+
+    def lose_library(self) -> None:
+        self.patch.setitem(__import__("sys").modules, "pyspacemouse", None)
+
+    def unplug(self) -> None:
+        self.fake.missing = True
+
+
+class BrowserPeer(Peer):
+    real = False
+    exact = 1e-6
+    settle = 0.6  # twenty time constants of the follower
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        super().__init__(patch)
+        self.device = Browser(max_speed=10.0, max_turn_speed=50.0)
+        self.row: list[Any] = [X * 0, turn_quaternion(Z, 0.0), 0]
+
+    def make(self) -> Adapter:
+        return self.device
+
+    def _post(self) -> None:
+        page = Page(self.device.address)
+        page.move(*self.row)
+        page.close()
+
+    def place(self, position: Vector, axis: Vector, angle: float) -> None:
+        self.row[:2] = position, turn_quaternion(axis, angle)
+        self._post()
+
+    def shown(self) -> list[tuple[Vector, Vector]]:
+        return [(np.zeros(3), np.zeros(3))]
+
+    def press(self) -> None:
+        self.row[2] = 1
+        self._post()
+
+
+class ScriptedPeer(Peer):
+    real = False
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        super().__init__(patch)
+        self.pose: tuple[Any, Any] = (X * 0, turn_quaternion(Z, 0.0))
+        self.buttons = 0
+
+    def make(self) -> Adapter:
+        return Scripted(lambda _: self.pose, buttons=lambda _: self.buttons)
+
+    def place(self, position: Vector, axis: Vector, angle: float) -> None:
+        self.pose = position, turn_quaternion(axis, angle)
+
+    def shown(self) -> list[tuple[Vector, Vector]]:
+        return [(np.zeros(3), np.zeros(3))]
+
+    def press(self) -> None:
+        self.buttons = 1
+
+
+class HandPeer(ScriptedPeer):
+    exact = 1e-6
+    settle = 0.6  # the arm's slowest pole decays with 10/s … it is critically damped at 34/s
+
+    def make(self) -> Adapter:
+        limits = DeviceModel(max_force=5.0, max_torque=0.2)
+        intent = Scripted(lambda _: self.pose, buttons=lambda _: self.buttons)
+        self.hand = Hand(
+            intent, device=limits, damping=20.0, rotational_damping=0.07, stiffness=400.0
+        )
+        return self.hand
+
+    def shown(self) -> list[tuple[Vector, Vector]]:
+        sent = self.hand._sent
+        return [(sent[:3].copy(), sent[3:6].copy())]
+
+
+PEERS: dict[str, Callable[[pytest.MonkeyPatch], Peer]] = {
+    "forcedimension": DhdPeer,
+    "openhaptics": HdPeer,
+    "haply": HaplyPeer,
+    "spacemouse": MousePeer,
+    "browser": BrowserPeer,
+    "scripted": ScriptedPeer,
+    "hand": HandPeer,
+}
+
+
+def in_time(work: Callable[[], None], seconds: float = 5.0) -> bool:
+    """Whether a call comes back at all."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return not thread.is_alive()
