@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from devices.fakes import FakeDhd, FakeHd, FakeMouse, FakeService
 from numpy.typing import NDArray
 
-from devices.fakes import FakeDhd, FakeHd, FakeMouse, FakeService
 from tangere.devices.browser import Browser, Page
 from tangere.devices.device import Adapter
 from tangere.devices.forcedimension import ForceDimension

@@ -8,8 +8,8 @@ from math import cos, pi, sin
 
 import numpy as np
 import pytest
-
 from devices.peers import PEERS, Peer, X, in_time
+
 from tangere.devices.device import HOLD, Adapter, Device, DeviceInfo
 from tangere.errors import DeviceError
 from tangere.haptics.layout import (
@@ -271,9 +271,14 @@ def test_zero_force_on_close(device: Adapter, peer: Peer) -> None:
 def test_zero_force_on_every_exception(peer: Peer) -> None:
     for kind in (RuntimeError, KeyboardInterrupt, SystemExit):
         device = peer.make()
-        with pytest.raises(kind), device:
-            push(device, peer)
-            raise kind
+
+        def work(device: Adapter = device, kind: type[BaseException] = kind) -> None:
+            with device:
+                push(device, peer)
+                raise kind
+
+        with pytest.raises(kind):
+            work()
         assert not peer.shown()[-1][0].any()
         with pytest.raises(DeviceError, match="not open"):
             device.write(np.zeros(6))

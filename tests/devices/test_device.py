@@ -6,10 +6,10 @@ from math import cos, sin
 
 import numpy as np
 import pytest
+from devices.peers import X, Y, Z, turn_matrix, turn_quaternion
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devices.peers import X, Y, Z, turn_matrix, turn_quaternion
 from tangere.devices.device import (
     MODELS,
     Adapter,
@@ -55,7 +55,9 @@ def test_the_frames_of_the_vendors_agree_with_each_other() -> None:
     assert HD.to_base(v) == DHD.to_base((v[2], v[0], v[1]))
 
 
-@given(st.tuples(*[st.floats(-1, 1)] * 3).filter(lambda a: np.linalg.norm(a) > 0.1), st.floats(-3, 3))
+@given(
+    st.tuples(*[st.floats(-1, 1)] * 3).filter(lambda a: np.linalg.norm(a) > 0.1), st.floats(-3, 3)
+)
 def test_turns_are_conjugated(axis: Floats, angle: float) -> None:
     """R_base = P R Pᵀ, whatever the turn."""
     unit = np.array(axis) / np.linalg.norm(axis)

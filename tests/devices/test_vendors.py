@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from devices.fakes import FakeDhd, FakeHd, FakeMouse, FakeService
+
 from tangere.devices import forcedimension, haply, openhaptics, spacemouse
 from tangere.devices.forcedimension import ForceDimension
 from tangere.devices.haply import Haply
@@ -121,7 +121,7 @@ def test_haply_takes_the_device_asked_for() -> None:
         with client(service, device_id="device-1"):
             assert until(lambda: service.messages)
         assert service.messages[0]["inverse3"][0]["device_id"] == "device-1"
-        with pytest.raises(DeviceError, match="device-7.*device-0, device-1"):
+        with pytest.raises(DeviceError, match=r"device-7.*device-0, device-1"):
             client(service, device_id="device-7").open()
         assert haply.connected(f"127.0.0.1:{service.port}") == "device-0, device-1 (service 3.5)"
     finally:
