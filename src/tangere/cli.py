@@ -1,4 +1,4 @@
-"""The command line: `tangere play | scenes | reproduce | bench | doctor`."""
+"""The command line: `tangere play | scenes | replay | reproduce | bench | doctor`."""
 
 from __future__ import annotations
 
@@ -137,6 +137,36 @@ def play(
         port=port,
         dt=dt,
     )
+
+
+# ---------------------------------------------------------------- replay
+
+
+@app.command()
+def replay(
+    trace: Annotated[Path, typer.Argument(help="A recorded session (.h5).")],
+    method: Annotated[
+        str | None, typer.Option(help="Another contact method than the recorded one.")
+    ] = None,
+    record: Annotated[Path | None, typer.Option(help="Save the new trace to this file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Let the recorded hand move again, with the same or another method."""
+    from tangere.session.replay import replay as play_again
+    from tangere.trace.trace import Trace
+
+    with _bar("replay"):
+        now = play_again(trace, method)
+        if record is not None:
+            now.save(record)
+    new, old = now.hash(), Trace.load(trace).hash()
+    if as_json:
+        answer = {"hash": new, "recorded_hash": old, "same": new == old}
+        typer.echo(json.dumps({**answer, "summary": now.summary().as_json()}, indent=2))
+        return
+    typer.echo(str(now.summary()))
+    typer.echo(f"hash        {new}")
+    typer.echo("            " + ("as recorded" if new == old else f"recorded: {old}"))
 
 
 # ---------------------------------------------------------------- reproduce

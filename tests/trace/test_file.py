@@ -63,7 +63,8 @@ def test_plain_h5py_reads_columns_by_name(tmp_path: Path) -> None:
 
 def test_every_state_of_the_file_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A copy after each single write, as a kill would leave it: h5py opens all of them."""
-    path, copies = tmp_path / "a.h5", []
+    path = tmp_path / "a.h5"
+    copies: list[str | Path] = []
     put = RowFile._put
 
     def copying(self: RowFile, place: int, data: bytes | memoryview) -> int:

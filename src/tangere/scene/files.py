@@ -111,6 +111,20 @@ def load_scene(path: str | os.PathLike[str]) -> Scene:
     """
     where = one_line(path)
     file, text = _text(path, where)
+    return scene_of_text(text, file.parent, where)
+
+
+def scene_of_text(text: str, folder: Path, where: str) -> Scene:
+    """The scene that TOML text describes.
+
+    Args:
+        text: As in a scene file.
+        folder: Where the paths of mesh files begin.
+        where: What to call the text in messages.
+
+    Raises:
+        SceneError: One line with the table in the text, the value and the remedy.
+    """
     try:
         tables = tomllib.loads(text)
     except RecursionError:
@@ -118,7 +132,7 @@ def load_scene(path: str | os.PathLike[str]) -> Scene:
     except ValueError as error:  # also numbers and dates that Python itself refuses
         raise SceneError(f"{where}: not valid TOML ({one_line(error)}); fix the syntax") from None
     with _at(where):
-        return _scene(tables, file.parent)
+        return _scene(tables, folder)
 
 
 def save_scene(scene: Scene, path: str | os.PathLike[str]) -> None:

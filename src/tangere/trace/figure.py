@@ -57,7 +57,9 @@ def draw(trace: Trace) -> Figure:
     late.plot(*_thinned(trace.time, 1e6 * trace["servo.late"]), color=INK, label="after deadline")
     late.plot(*_thinned(trace.time, 1e6 * trace["servo.duration"]), color=HAND, label="tick")
     for axes, label in zip(
-        panels, ("force [N]", "torque [N m]", "[mm]", "energy [J]", "servo [µs]"), strict=True
+        panels,
+        ("force [N]", "torque [N m]", "distance [mm]", "energy [J]", "servo [µs]"),
+        strict=True,
     ):
         axes.set_ylabel(label)
         axes.margins(x=0.0)

@@ -161,7 +161,7 @@ def _head(
     # Version-0 superblock and version-1 object headers: the oldest format, which every reader
     # knows, and whose parts carry no check sums.
     with h5py.File(image, "w", libver=("earliest", "v108")) as file:
-        file.attrs["tangere trace"] = FORMAT
+        file.attrs["tangere_trace"] = FORMAT
         _text(file, "meta", json.dumps(words))
         _text(file, "scene", str(meta.get("scene", "")))
         end = _text(file, "end", "", room)
@@ -250,7 +250,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[Array, dict[str, Place], dict[s
 
     size = os.stat(path).st_size
     with h5py.File(_lengthened(path, size), "r") as file:
-        if file.attrs.get("tangere trace") != FORMAT:
+        if file.attrs.get("tangere_trace") != FORMAT:
             raise ValueError("it has no mark of tangere")
         table = file["rows"]
         kind = table.dtype

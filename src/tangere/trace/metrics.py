@@ -6,7 +6,6 @@ arrays, SI units, and looks at what was recorded, never at the simulation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -145,20 +144,21 @@ def stick_slip(time: ArrayLike, force: ArrayLike, least: float | None = None) ->
         raise SceneError(f"stick-slip: one force per time, got shapes {t.shape} and {f.shape}")
     if least is None:
         least = float(np.ptp(f)) / 3.0 if len(f) else 0.0
-    times, drops = [], []
-    if least > 0.0:
-        peak = trough = 0
-        for n in range(1, len(f)):
-            if f[n] < f[trough]:
-                trough = n
-            rising = f[n] - f[trough] >= least  # the next tooth has begun
-            if rising or n == len(f) - 1:
-                if f[peak] - f[trough] >= least:
-                    times.append(t[peak])
-                    drops.append(f[peak] - f[trough])
-                    peak = trough = n
-            if f[n] > f[peak] and f[peak] - f[trough] < least:
-                peak = trough = n
+    times: list[float] = []
+    drops: list[float] = []
+    peak = far = 0  # far: highest sample since the last trough, or lowest since the last peak
+    falling = False
+    for n in range(len(f)) if least > 0.0 else ():
+        if f[n] < f[far] if falling else f[n] > f[far]:
+            far = n
+        elif abs(f[n] - f[far]) >= least:  # it has turned
+            if falling:
+                times.append(t[peak])
+                drops.append(f[peak] - f[far])
+            peak, far, falling = far, n, not falling
+    if falling:  # the last drop has no tooth after it
+        times.append(t[peak])
+        drops.append(f[peak] - f[far])
     period = float(np.median(np.diff(times))) if len(times) > 1 else float("nan")
     drop = float(np.median(drops)) if drops else float("nan")
     return StickSlip(period, drop, len(drops), np.array(times))
@@ -327,8 +327,8 @@ def _size(v: Array) -> Array:
     return np.asarray(np.sqrt(np.sum(v * v, axis=-1)))
 
 
-def _rows(values: ArrayLike | Iterable[float], what: str) -> Array:
+def _rows(values: ArrayLike, what: str) -> Array:
     rows = np.asarray(values, float)
     if rows.ndim not in (1, 2):
         raise SceneError(f"{what}: expected one row per sample, got shape {rows.shape}")
-    return rows.reshape(len(rows), -1)
+    return rows[:, None] if rows.ndim == 1 else rows

@@ -1,0 +1,76 @@
+"""A recorded session again: its scene, and its hand moving as it did."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from tangere.errors import SceneError
+from tangere.geometry.checks import one_line
+from tangere.haptics.layout import NROW, ROW_TIME
+from tangere.scene.files import scene_of_text
+from tangere.scene.scene import Scene
+from tangere.trace.trace import Trace
+
+# Of the recorded session, handed on to the new one.
+KEPT = ("integrator", "seed")
+
+
+def replay(path: str | os.PathLike[str], method: str | None = None) -> Trace:
+    """Run a recorded session again on the virtual clock.
+
+    A session recorded on the virtual clock comes out the same to the bit. One recorded in real time
+    had a contact loop that ran beside the servo, and here runs in step with it: the hand moves as
+    it did, forces agree as far as the contact loop kept up.
+
+    Args:
+        path: The trace.
+        method: Another contact method than the recorded one.
+
+    Raises:
+        SceneError: The file is not a trace, or does not say what is needed.
+    """
+    from tangere.devices.simulated import Playback
+    from tangere.session.session import Session  # type: ignore[import-not-found,unused-ignore]
+
+    then = Trace.load(path)
+    where = one_line(path)
+    if not len(then):
+        raise SceneError(f"{where}: there are no ticks in it; record a session first")
+    if method is None and "method" not in then.meta:
+        raise SceneError(f"{where}: it does not say which method; give --method")
+    hand = without_gaps(then)
+    many = len(then.tools) > 1
+    devices = [Playback(hand, tool=tool if many else "") for tool in then.tools]
+    session = Session(
+        scene_of(then, where),
+        method=method or then.meta["method"],
+        device=devices if many else devices[0],
+        rate=then.rate,
+        **{key: then.meta[key] for key in KEPT if key in then.meta},
+    )
+    now: Trace = session.run(seconds=len(hand) / then.rate, realtime=False)
+    # The text of a scene names its mesh files as seen from a folder; it is the same scene.
+    now.meta.update({key: then.meta[key] for key in ("scene", "folder") if key in then.meta})
+    return now
+
+
+def scene_of(trace: Trace, where: str = "trace") -> Scene:
+    """The scene in which a trace was recorded."""
+    text = trace.meta.get("scene")
+    if not text:
+        raise SceneError(f"{where}: it holds no scene; record it with a session")
+    return scene_of_text(text, Path(trace.meta.get("folder", ".")), f"{where}: scene")
+
+
+def without_gaps(trace: Trace) -> Trace:
+    """The same hand with a reading at every tick; where one was missed the last one stays."""
+    number = np.rint((trace.time - trace.time[0]) * trace.rate).astype(np.int64)
+    wanted = np.arange(number[-1] + 1)
+    if np.array_equal(number, wanted):
+        return trace
+    rows = trace.rows[np.searchsorted(number, wanted, side="right") - 1].copy()
+    rows[:, ROW_TIME::NROW] = (trace.time[0] + wanted / trace.rate)[:, None]
+    return Trace(rows, trace.meta, trace.tools)
