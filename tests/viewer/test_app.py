@@ -13,7 +13,7 @@ from tangere.scene.library import build
 from tangere.scene.scene import Material, Scene
 from tangere.simulation import Volume
 from tangere.viewer.app import OWN_SCENE, page_builder, play
-from tangere.viewer.runner import Settings
+from tangere.viewer.frame import Settings
 
 
 def test_headless_runs_the_asked_time_and_prints_a_summary(

@@ -10,7 +10,8 @@ from tangere.geometry.shapes import Box
 from tangere.scene.scene import Material, Scene
 from tangere.simulation import Simulation, Volume
 from tangere.viewer.feel import scaled, stability
-from tangere.viewer.runner import Built, Settings
+from tangere.viewer.frame import Settings
+from tangere.viewer.runner import Built
 
 DT = 1e-3
 GRAVITY = 9.81

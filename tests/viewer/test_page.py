@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import shutil
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,30 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from viewer.browsing import KNOWN, PATIENCE, needs_chromium, on_screen, open_page, showing
 
-from tangere.viewer.app import Page, page_builder
-from tangere.viewer.runner import Frame, Runner, Settings
-from tangere.viewer.stage import CAMERA, CAMERA_ANGLE, CAMERA_TARGET, Stage
+from tangere.viewer.app import described, page_builder
+from tangere.viewer.frame import Frame, Settings
+from tangere.viewer.host import Host
+from tangere.viewer.runner import Runner
+from tangere.viewer.server import close_server, open_server
+from tangere.viewer.stage import Stage
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = [
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--no-sandbox",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-# Said by the library's camera controls when the mouse goes down on the scene; harmless.
-KNOWN = "Unable to preventDefault inside passive event listener"
-PATIENCE = 60.0  # [s] for a picture drawn without a graphics processor on a loaded machine
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium"),
-]
+pytestmark = [pytest.mark.browser, needs_chromium]
 
 
 @dataclass
@@ -44,8 +28,11 @@ class Session:
 
     page: Any
     runner: Runner
-    stage: Stage
     complaints: list[str]
+
+    @property
+    def settings(self) -> Settings:
+        return self.runner.description.settings
 
     def wait_for(self, wanted: Callable[[Frame], bool]) -> Frame:
         end = time.monotonic() + PATIENCE
@@ -67,58 +54,27 @@ class Session:
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Session]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    first, build = page_builder("blocks")
+    first, build = page_builder("pyramid")
     settings = Settings(first)
     build(settings).simulation.step(1)  # compiles where needed, before the page is timed
-    shown = Page(Runner(settings, build))
-    stop = threading.Event()
-    drawing = threading.Thread(target=shown.run, args=(None, stop))
-    drawing.start()
-    complaints: list[str] = []
+    runner = Runner(settings, build)
+    host = Host(described(first))
+    runner.start()
     try:
-        with playwright.sync_playwright() as driver:
-            browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-            page = browser.new_page(viewport={"width": 900, "height": 620})
-            page.set_default_timeout(1000 * PATIENCE)
-            page.on(
-                "console",
-                lambda message: (
-                    complaints.append(message.text) if message.type == "error" else None
-                ),
-            )
-            page.on("pageerror", lambda error: complaints.append(str(error)))
-            page.on(
-                "request",
-                lambda request: (
-                    complaints.append(f"leaves the machine: {request.url}")
-                    if not request.url.startswith((shown.address, "data:", "blob:"))
-                    else None
-                ),
-            )
-            page.goto(shown.address)
-            page.get_by_role("button", name="Pause", exact=True).wait_for()
-            # The note that this machine draws in software would lie over the scene.
-            page.add_style_tag(content=".mantine-Notifications-root { display: none }")
-            yield Session(page, shown.runner, shown.stage, complaints)
-            browser.close()
+        with showing(host, runner), open_page(host.address) as (page, complaints):
+            page.get_by_text("Feel", exact=True).click()  # unfolds the sliders
+            yield Session(page, runner, complaints)
     finally:
-        stop.set()
-        drawing.join()
-        shown.close()
+        runner.stop()
 
 
-def on_screen(point: np.ndarray, box: dict[str, float]) -> tuple[float, float]:
-    """Where the camera of a fresh page sees a point [px]."""
-    sight = np.array(CAMERA_TARGET) - np.array(CAMERA)
-    sight /= np.linalg.norm(sight)
-    right = np.cross(sight, [0.0, 0.0, 1.0])
-    right /= np.linalg.norm(right)
-    up = np.cross(right, sight)
-    away = point - np.array(CAMERA)
-    half = 0.5 * box["height"] / np.tan(0.5 * CAMERA_ANGLE) / float(away @ sight)
-    x = box["x"] + 0.5 * box["width"] + half * float(away @ right)
-    return x, box["y"] + 0.5 * box["height"] - half * float(away @ up)
+def drawn(scene: str, point: np.ndarray) -> np.ndarray:
+    """Where the page's process draws a point of a scene [drawing units]."""
+    server, _ = open_server(0, "test")
+    stage = Stage(server)
+    stage.load(page_builder(scene)[1](Settings(scene)).scene)
+    close_server(server)
+    return stage.drawn(point)
 
 
 def picture(session: Session) -> np.ndarray:
@@ -131,6 +87,8 @@ def picture(session: Session) -> np.ndarray:
 def test_sections_stand_in_their_order(session: Session) -> None:
     text = session.page.inner_text("body")
     places = [text.index(f"\n{name}\n") for name in ("Scene", "Method", "Feel", "Live")]
+    assert "\nDevice\n" not in text  # nobody holds anything here
+    assert "\nRecord\n" not in text
     assert places == sorted(places)
     assert text.index("Drag a body") < places[0]
 
@@ -151,6 +109,7 @@ def test_numbers_have_units_and_the_plot_a_legend(session: Session) -> None:
     session.page.get_by_text("computing per step").wait_for()
     text = session.page.inner_text("body")
     for words in (
+        "time [s]",
         "simulated time",
         "× real time",
         "N s/m",
@@ -184,7 +143,7 @@ def test_slow_motion(session: Session) -> None:
     session.press("1/5")
     session.wait_for(lambda frame: frame.speed == 0.2)
     session.press("1")
-    assert not session.wait_for(lambda frame: frame.speed == 1.0).fault
+    assert not session.wait_for(lambda frame: frame.speed == 1.0).stopped
 
 
 def test_push_moves_the_chosen_body(session: Session) -> None:
@@ -202,7 +161,7 @@ def test_a_body_can_be_dragged(session: Session) -> None:
     session.wait_for(lambda frame: frame.time < 0.5)
     start = session.wait_for(lambda frame: frame.time > 0.2).positions[5]
     mouse, box = session.page.mouse, session.page.locator("canvas").first.bounding_box()
-    x, y = on_screen(session.stage.drawn(start), box)
+    x, y = on_screen(drawn("pyramid", start), box)
     mouse.move(x, y)
     session.page.wait_for_timeout(1000)  # the browser finds out what is under the mouse
     mouse.down()
@@ -221,12 +180,12 @@ def test_a_body_can_be_dragged(session: Session) -> None:
 def test_method_switches_and_hides_what_it_does_not_have(session: Session) -> None:
     normalised = session.page.get_by_text("Normalised", exact=True)
     session.choose("Method", "point")
-    session.wait_for(lambda frame: frame.built.settings.method == "point")
+    session.wait_for(lambda frame: session.settings.method == "point")
     session.page.get_by_text("deepest point").wait_for()
     normalised.wait_for(state="detached")
     assert normalised.count() == 0
     session.choose("Method", "volume")
-    session.wait_for(lambda frame: frame.built.settings.method == "volume")
+    session.wait_for(lambda frame: session.settings.method == "volume")
     normalised.wait_for()
     assert normalised.count() == 1
 
@@ -236,12 +195,12 @@ def test_step_switches_and_shows_what_it_has(session: Session) -> None:
     session.page.get_by_text("solved for together").wait_for()
     assert session.page.get_by_text("Friction", exact=True).count() == 0
     session.choose("Step", "explicit")
-    session.wait_for(lambda frame: frame.built.settings.integrator == "explicit")
+    session.wait_for(lambda frame: session.settings.integrator == "explicit")
     session.page.get_by_text("as in the papers").wait_for()
     session.page.get_by_text("Friction", exact=True).wait_for()
     session.page.get_by_text("lost since reset or change").wait_for(state="detached")
     session.choose("Step", "implicit")
-    session.wait_for(lambda frame: frame.built.settings.integrator == "implicit")
+    session.wait_for(lambda frame: session.settings.integrator == "implicit")
     session.page.get_by_text("Friction", exact=True).wait_for(state="detached")
 
 
@@ -254,13 +213,11 @@ def test_the_implicit_step_knows_no_limit(session: Session) -> None:
     for slider in (0, 1):
         sliders.nth(slider).fill("10")
     wanted = session.wait_for(
-        lambda frame: (
-            frame.built.settings.stiffness_factor == frame.built.settings.damping_factor == 10.0
-        )
+        lambda frame: session.settings.stiffness_factor == session.settings.damping_factor == 10.0
     ).time
     session.page.get_by_text("the implicit step has no limit").wait_for()
     frame = session.wait_for(lambda frame: frame.time > wanted + 0.3)
-    assert not frame.fault
+    assert not frame.stopped
     np.testing.assert_allclose(frame.positions, start, atol=1e-5)
     for slider in (0, 1):
         sliders.nth(slider).fill("1")
@@ -273,14 +230,14 @@ def test_past_the_limit_the_page_says_so_and_recovers(session: Session) -> None:
     for slider in (0, 1):
         sliders.nth(slider).fill("10")
     session.page.get_by_text("Past the stability limit").first.wait_for()
-    session.wait_for(lambda frame: frame.fault)
+    session.wait_for(lambda frame: frame.stopped)
     session.page.get_by_role("alert").filter(has_text="Stopped at t = ").wait_for()
     session.page.get_by_role("button", name="Resume", exact=True).wait_for(state="detached")
     for slider in (0, 1):
         sliders.nth(slider).fill("1")
     session.page.get_by_text("Stable (").wait_for()
     session.press("Reset")
-    frame = session.wait_for(lambda frame: not frame.fault and frame.time > 0.1)
+    frame = session.wait_for(lambda frame: not frame.stopped and frame.time > 0.1)
     assert np.isfinite(frame.positions).all()
     session.page.get_by_text("Stopped at t = ").wait_for(state="detached")
     session.choose("Step", "implicit")
@@ -288,7 +245,7 @@ def test_past_the_limit_the_page_says_so_and_recovers(session: Session) -> None:
 
 def test_another_scene(session: Session) -> None:
     session.choose("Scene", "falling-cube")
-    frame = session.wait_for(lambda frame: frame.built.settings.scene == "falling-cube")
+    frame = session.wait_for(lambda frame: session.settings.scene == "falling-cube")
     assert len(frame.positions) == 1
     session.page.get_by_text("Push cube").wait_for()
 

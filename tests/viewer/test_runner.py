@@ -13,7 +13,9 @@ from tangere.errors import SceneError
 from tangere.geometry.shapes import Box
 from tangere.scene.scene import Material, Scene
 from tangere.simulation import Simulation
-from tangere.viewer.runner import LONGEST_FRAME, Built, Frame, Runner, Settings, carry_motion
+from tangere.viewer.frame import Frame, Settings
+from tangere.viewer.orders import Known, checked
+from tangere.viewer.runner import LONGEST_FRAME, Built, Runner, carry_motion
 from tangere.viewer.watch import FAR, REMEDY
 
 PATIENCE = 20.0  # [s] until a thread on a loaded machine must have obeyed
@@ -51,7 +53,7 @@ def wait_for(runner: Runner, wanted: Callable[[Frame], bool]) -> Frame:
         if wanted(frame):
             return frame
         time.sleep(0.01)
-    pytest.fail(f"never happened; last frame at t = {runner.frame.time} s: {runner.frame.notice}")
+    pytest.fail(f"never happened; last frame at t = {runner.frame.time} s: {runner.news.notice}")
 
 
 def test_time_passes_no_faster_than_on_the_wall(runner: Runner) -> None:
@@ -109,7 +111,8 @@ def test_another_method_goes_on_with_the_motion(runner: Runner) -> None:
     runner.pause(True)
     before = wait_for(runner, lambda frame: frame.paused)
     runner.configure(method="point")
-    after = wait_for(runner, lambda frame: frame.built.settings.method == "point")
+    after = wait_for(runner, lambda frame: frame.build > before.build)
+    assert runner.description.settings.method == "point"
     assert after.take == before.take
     assert after.time == pytest.approx(before.time)
     np.testing.assert_allclose(after.positions, before.positions, atol=1e-12)
@@ -129,10 +132,11 @@ def test_stiffer_contacts_do_not_throw_resting_bodies_apart() -> None:
 
 
 def test_books_are_shown_where_they_are_kept(runner: Runner) -> None:
-    assert runner.frame.audit is not None
+    assert np.isfinite(runner.frame.books).all()
     runner.configure(integrator="explicit")
     runner.start()
-    assert wait_for(runner, lambda frame: frame.audit is None).notice is None
+    wait_for(runner, lambda frame: np.isnan(frame.books.dissipated))
+    assert runner.news.notice is None
 
 
 def test_another_scene_starts_afresh(runner: Runner) -> None:
@@ -140,32 +144,34 @@ def test_another_scene_starts_afresh(runner: Runner) -> None:
     before = wait_for(runner, lambda frame: frame.time > 0.05)
     runner.configure(scene="other")
     after = wait_for(runner, lambda frame: frame.take > before.take)
-    assert after.built.settings.scene == "other"
+    assert runner.description.settings.scene == "other"
+    assert runner.description.build == after.build
 
 
 def test_settings_that_cannot_be_built_are_refused_in_words(runner: Runner) -> None:
     runner.start()
     runner.configure(scene="bad")
-    frame = wait_for(runner, lambda frame: frame.notice is not None)
-    assert frame.notice == "bad scene: it is bad"
-    assert frame.built.settings.scene == "blocks"
-    assert not frame.fault
+    frame = wait_for(runner, lambda frame: runner.news.notice is not None)
+    assert runner.news.notice == "bad scene: it is bad"
+    assert runner.description.settings.scene == "blocks"
+    assert not frame.stopped
 
 
 def test_an_explosion_pauses_with_words_and_reset_recovers() -> None:
     runner = Runner(Settings("wild", integrator="explicit"), build)
     runner.start()
     try:
-        frame = wait_for(runner, lambda frame: frame.fault)
+        frame = wait_for(runner, lambda frame: frame.stopped)
         assert frame.paused
-        assert frame.notice is not None
-        assert frame.notice.startswith("Stopped at t = ")
-        assert frame.notice.endswith(f"; {REMEDY['explicit']}.")
+        notice = runner.news.notice
+        assert notice is not None
+        assert notice.startswith("Stopped at t = ")
+        assert notice.endswith(f"; {REMEDY['explicit']}.")
         runner.pause(False)
         time.sleep(0.1)
         assert runner.frame.paused  # only a fresh start helps
         runner.configure(scene="blocks")
-        frame = wait_for(runner, lambda frame: not frame.fault)
+        frame = wait_for(runner, lambda frame: not frame.stopped)
         wait_for(runner, lambda frame: frame.time > 0.0)
         assert runner.tally.faults
     finally:
@@ -175,18 +181,69 @@ def test_an_explosion_pauses_with_words_and_reset_recovers() -> None:
 def test_a_body_that_flew_away_is_named(runner: Runner) -> None:
     runner._built.simulation[1].position = (2.0 * FAR, 0, 0.3)
     runner.start()
-    frame = wait_for(runner, lambda frame: frame.fault)
-    assert frame.notice is not None
-    assert "box-2 is " in frame.notice
-    assert " m away" in frame.notice
+    wait_for(runner, lambda frame: frame.stopped)
+    notice = runner.news.notice
+    assert notice is not None
+    assert "box-2 is " in notice
+    assert " m away" in notice
 
 
-def test_push_adds_the_impulse(runner: Runner) -> None:
+def test_a_push_moves_a_body_by_about_its_size(runner: Runner) -> None:
     runner.pause(True)
-    runner.push(1, np.array([0.0, 0.5, 0.0]))
+    runner.push(1, np.array([0.0, 3.0, 0.0]))
+    runner.push(1, np.zeros(3))  # no direction, no push
     runner.start()
     wait_for(runner, lambda frame: frame.paused)
-    np.testing.assert_allclose(runner._built.simulation[1].velocity, [0.0, 0.5, 0.0])
+    # v² = g s: friction of 0.5 would stop it after its own size s.
+    speed = np.sqrt(9.81 * 0.1)
+    np.testing.assert_allclose(runner._built.simulation[1].velocity, [0.0, speed, 0.0])
+
+
+def test_orders_of_the_page_are_obeyed(runner: Runner) -> None:
+    known = Known(frozenset({"blocks", "other"}), frozenset({"volume", "point"}), 2)
+    runner.start()
+    for verb, *values in (
+        ("pause", True),
+        ("speed", 0.5),
+        ("stiffness_factor", 2.0),
+        ("method", "point"),
+        ("push", 0, [1.0, 0.0, 0.0]),
+        ("record", True),  # there is nothing to record; nothing happens
+    ):
+        runner.obey(checked(verb, values, known))
+    frame = wait_for(runner, lambda frame: frame.paused and frame.speed == 0.5)
+    settings = runner.description.settings
+    assert (settings.stiffness_factor, settings.method) == (2.0, "point")
+    # What is held when the simulation is built anew is let go, so this comes after it.
+    runner.obey(checked("grab", [1, [0.0, 0.0, 0.18], [0.0, 0.0, 0.2]], known))
+    runner.obey(checked("drag", [[0.0, 0.0, 0.3]], known))
+    runner.obey(checked("pause", [False], known))
+    wait_for(runner, lambda frame: frame.pull is not None)
+    runner.obey(checked("release", [], known))
+    wait_for(runner, lambda frame: frame.pull is None)
+    runner.obey(checked("scene", ["other"], known))
+    runner.obey(checked("reset", [], known))
+    wait_for(runner, lambda new: new.take > frame.take)
+
+
+def test_an_order_about_a_body_of_the_scene_before_does_nothing(runner: Runner) -> None:
+    runner.push(7, np.array([1.0, 0.0, 0.0]))
+    runner.grab(7, np.zeros(3), np.zeros(3))
+    runner.pause(True)
+    runner.start()
+    assert not wait_for(runner, lambda frame: frame.paused).stopped
+
+
+def test_plots_get_a_row_per_frame(runner: Runner) -> None:
+    runner.start()
+    wait_for(runner, lambda frame: frame.time > 0.2)
+    rows = runner.new_rows()
+    assert len(rows) > 3
+    assert (np.diff(rows["time"]) >= 0.0).all()
+    assert rows["kinetic"].max() > 0.0
+    assert (rows["take"] == 0).all()
+    later = runner.new_rows()
+    assert len(later) == 0 or later["time"][0] >= rows["time"][-1]
 
 
 def test_a_grabbed_body_follows_the_hand_until_let_go(runner: Runner) -> None:

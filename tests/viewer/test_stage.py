@@ -11,7 +11,8 @@ from tangere.geometry.shapes import Box, Sphere
 from tangere.scene.library import SCENES, block_tower, build
 from tangere.scene.scene import Scene
 from tangere.simulation import CONTACT_COLUMNS, Simulation
-from tangere.viewer.runner import Built, Frame, Runner, Settings
+from tangere.viewer.frame import Frame, Settings
+from tangere.viewer.runner import Built, Runner
 from tangere.viewer.server import Server, close_server, open_server
 from tangere.viewer.stage import (
     LONGEST_ARROW,

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from math import cos, pi, sin
+from math import cos, pi, sin, tan
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from tangere.errors import SceneError
 from tangere.geometry.checks import hint, integer, number, show
 from tangere.geometry.shapes import Box, Capsule, Compound, Cone, Convex, Cylinder, Mesh, Sphere
+from tangere.haptics.coupling import VirtualCoupling
 from tangere.scene.scene import Material, Scene
 
 if TYPE_CHECKING:
@@ -23,6 +24,15 @@ if TYPE_CHECKING:
 
 X, Y, Z = np.eye(3)
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
+WOOD = Material(static_friction=0.6, kinetic_friction=0.5)
+STEEL = Material(static_friction=0.25, kinetic_friction=0.2)
+# A hand that lifts a block of 2 N by 5 mm of give, and one for a light spoon [OTADUY2005].
+FIRM_HAND = VirtualCoupling(
+    stiffness=400.0, damping=5.0, rotational_stiffness=4.0, rotational_damping=0.03, max_force=15.0
+)
+SPOON_HAND = VirtualCoupling(
+    stiffness=200.0, damping=1.0, rotational_stiffness=0.6, rotational_damping=0.009, max_force=8.0
+)
 
 
 class Entry(NamedTuple):
@@ -76,6 +86,116 @@ def block_tower(count: int = 13, *, jitter: float = 1e-3, seed: int = 0) -> Scen
 
 
 def blocks() -> Scene:
+    """Six blocks of 0.1 m and 0.2 kg to push and to stack, and a shovel in hand."""
+    scene = Scene()
+    scene.add_floor(material=WOOD)
+    edge = 0.1
+    places = ((-0.16, 0.02, 0), (0.0, 0.0, 0), (0.0, 0.0, 1), (0.17, 0.05, 0))
+    for i, (x, y, row) in enumerate((*places, (-0.1, 0.22, 0), (0.12, 0.24, 0))):
+        scene.add_body(
+            Box((edge, edge, edge)),
+            mass=0.2,
+            position=(x, y, (row + 0.5) * edge),
+            orientation=turn(Z, 0.2 * (i % 3 - 1)),
+            material=WOOD,
+            name=f"block-{i}",
+        )
+    scene.add_tool(
+        shovel(),
+        mass=0.1,
+        position=(0.0, -0.28, 0.12),
+        orientation=turn(Z, 0.5 * pi),
+        material=WOOD,
+        coupling=FIRM_HAND,
+        name="shovel",
+    )
+    return scene
+
+
+def two_hands() -> Scene:
+    """Six blocks of 0.1 m and 0.2 kg between two upright shovels, one for each hand."""
+    scene = Scene()
+    scene.add_floor(material=WOOD)
+    edge = 0.1
+    for i in range(6):
+        scene.add_body(
+            Box((edge, edge, edge)),
+            mass=0.2,
+            position=((i % 3 - 1) * 1.4 * edge, (i // 3) * 1.4 * edge, 0.5 * edge),
+            material=WOOD,
+            name=f"block-{i}",
+        )
+    for side, name in ((-1.0, "left shovel"), (1.0, "right shovel")):
+        # Handle up, blade down, its face towards the blocks.
+        scene.add_tool(
+            shovel(),
+            mass=0.1,
+            position=(side * 0.3, 0.0, 0.12),
+            orientation=turn(Y, 0.5 * pi),
+            material=WOOD,
+            coupling=FIRM_HAND,
+            name=name,
+        )
+    return scene
+
+
+def peg_and_hole() -> Scene:
+    """A round peg of 4 cm in hand, above a hole with eight walls, 1 mm wider on each side."""
+    scene = Scene()
+    scene.add_floor(material=STEEL)
+    radius, clearance, depth, thick, walls = 0.02, 0.001, 0.08, 0.03, 8
+    apothem = radius + clearance
+    across = 2.0 * (apothem + thick) * tan(pi / walls)
+    poses = []
+    for i in range(walls):
+        angle = 2.0 * pi * i / walls
+        away = (apothem + 0.5 * thick) * np.array([cos(angle), sin(angle), 0.0])
+        poses.append((away, turn(Z, angle)))
+    scene.add_body(
+        Compound([Box((thick, across, depth))] * walls, poses),
+        position=(0.0, 0.0, 0.5 * depth),
+        material=STEEL,
+        name="hole",
+        fixed=True,
+    )
+    scene.add_tool(
+        Cylinder(radius, 0.14, facets=16),
+        mass=0.1,
+        position=(0.06, -0.04, 0.21),
+        material=STEEL,
+        coupling=FIRM_HAND,
+        grip=(0.0, 0.0, 0.06),
+        name="peg",
+    )
+    return scene
+
+
+def spoon_and_cup() -> Scene:
+    """A spoon of 20 cm and 10 g in hand, above a cup that stands still."""
+    from tangere.scene.utensils import cup, spoon
+
+    scene = Scene()
+    scene.add_floor()
+    scene.add_body(cup(), position=(0.0, 0.0, 0.05), name="cup", fixed=True)
+    scene.add_tool(
+        spoon(),
+        mass=0.01,
+        position=(-0.1, 0.0, 0.17),
+        orientation=turn(Y, 0.5),
+        coupling=SPOON_HAND,
+        grip=(-0.07, 0.0, 0.008),
+        name="spoon",
+    )
+    return scene
+
+
+def shovel() -> Compound:
+    """A square blade of 0.12 m, 2 cm thick, about the origin, with a handle along −x."""
+    blade, handle = Box((0.12, 0.12, 0.02)), Cylinder(0.011, 0.14, facets=12)
+    return Compound([blade, handle], [((0, 0, 0), UPRIGHT), ((-0.13, 0, 0), turn(Y, 0.5 * pi))])
+
+
+def pyramid() -> Scene:
     """Six blocks of 0.1 m and 0.2 kg: a small pyramid to push over."""
     scene = Scene()
     scene.add_floor()
@@ -420,16 +540,20 @@ def _directions(rng: np.random.Generator, count: int) -> Array:
 
 SCENES: dict[str, Entry] = {
     "arch": Entry("fifteen wedge stones in half a ring, held by weight alone", arch),
-    "blocks": Entry("a small pyramid of six blocks to push over", blocks),
+    "blocks": Entry("six blocks to push and to stack, with a shovel in your hand", blocks),
     "block-tower": Entry("thirteen blocks on top of each other", block_tower),
     "card-house": Entry("three storeys of leaning cards", card_house),
     "dominoes": Entry("a row of twenty dominoes, the first one falling", dominoes),
     "falling-cube": Entry("a tilted cube drops and comes to rest", falling_cube),
     "heap": Entry("sixty mixed shapes fall into a bin", heap),
     "mixed-shapes": Entry("one body of every kind of shape", mixed_shapes),
+    "peg-and-hole": Entry("a peg in your hand and a hole 1 mm wider all round", peg_and_hole),
+    "pyramid": Entry("a small pyramid of six blocks to push over", pyramid),
     "slope": Entry("four blocks of different friction on a slope", slope),
     "spinning-block": Entry("a block slides and spins until friction stops both", spinning_block),
     "spinning-top": Entry("a cone spins on its tip", spinning_top),
+    "spoon-and-cup": Entry("a spoon in your hand, above a cup", spoon_and_cup),
     "stick-slip": Entry("a block pulled through a spring sticks and slips in turn", stick_slip),
+    "two-hands": Entry("six blocks between two shovels, one for each hand", two_hands),
     "wall": Entry("fifty blocks in running bond", wall),
 }

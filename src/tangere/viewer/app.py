@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tangere.errors import SceneError
-from tangere.viewer.runner import Built, Runner, Settings, Tally
+from tangere.viewer.frame import Settings
+from tangere.viewer.host import Host
+from tangere.viewer.runner import Built, Runner, Tally
 from tangere.viewer.watch import Watch
 
 if TYPE_CHECKING:
     from tangere.scene.scene import Scene
 
-DRAW_INTERVAL = 1.0 / 30.0  # [s] between two pictures
 HEADLESS_SECONDS = 5.0  # [s] simulated without a page when nothing else is asked
 HEADLESS_CHUNK = 0.05  # [s] simulated between two checks
 OWN_SCENE = "(this scene)"
@@ -95,12 +96,11 @@ def play(
         raise SceneError(f"play seconds: must be positive, got {seconds:g}; leave it out to run on")
     first, builder = page_builder(scene)
     settings = Settings(first, method=method, integrator=integrator, dt=dt)
-    # On a fresh machine the kernels compile here, with a word on the terminal, not behind the page.
-    builder(settings).simulation.step(1)
     if headless:
+        builder(settings).simulation.step(1)  # compiles what is not compiled yet
         summary = _run_headless(builder(settings), seconds or HEADLESS_SECONDS)
     else:
-        summary = _run_page(Runner(settings, builder), seconds, port, open_browser)
+        summary = _run_page(settings, builder, seconds, port, open_browser)
     _say(str(summary))
     return summary
 
@@ -169,70 +169,46 @@ def _run_headless(built: Built, seconds: float) -> PlaySummary:
     return _summary(built, tally, time.perf_counter() - begin)
 
 
-def _described(first: str) -> dict[str, str]:
+def described(first: str) -> dict[str, str]:
     """Scenes to choose from and their one-line descriptions, the first one in front."""
     from tangere.scene.library import SCENES
 
     return {first: "", **{name: entry.description for name, entry in SCENES.items()}}
 
 
-class Page:
-    """A running scene on a page of this machine, from opening to `close`."""
-
-    def __init__(self, runner: Runner, port: int = 0) -> None:
-        from tangere.viewer.panel import Panel
-        from tangere.viewer.server import open_server
-        from tangere.viewer.stage import Stage
-
-        self.runner = runner
-        self._server, self.note = open_server(port, "tangere")
-        self.address = f"http://127.0.0.1:{self._server.get_port()}"
-        try:
-            first = runner.frame.built.settings.scene
-            self.stage = Stage(self._server)
-            self._panel = Panel(self._server, runner, self.stage, _described(first))
-            self._panel.show(runner.frame)
-        except BaseException:
-            self.close()
-            raise
-        runner.start()
-
-    def run(self, seconds: float | None, stop: threading.Event) -> None:
-        """Draw the scene until the time on the wall is over [s] or `stop` is set."""
-        begin = time.perf_counter()
-        while seconds is None or time.perf_counter() - begin < seconds:
-            start = time.perf_counter()
-            self._panel.show(self.runner.frame)
-            spent = time.perf_counter() - start
-            # At least half of the time belongs to the other threads, however slow the drawing.
-            if stop.wait(max(spent, DRAW_INTERVAL - spent)):
-                break
-
-    def close(self) -> None:
-        """End the simulation and the server."""
-        from tangere.viewer.server import close_server
-
-        self.runner.stop()
-        close_server(self._server)
-
-
-def _run_page(runner: Runner, seconds: float | None, port: int, open_browser: bool) -> PlaySummary:
-    page = Page(runner, port)
+def _run_page(
+    settings: Settings,
+    builder: Callable[[Settings], Built],
+    seconds: float | None,
+    port: int,
+    open_browser: bool,
+) -> PlaySummary:
+    host = Host(described(settings.scene), port, _say)
+    runner: Runner | None = None
     begin = end = time.perf_counter()
     try:
-        if page.note:
-            _say(page.note)
-        _say(f"{page.address}  (Ctrl-C ends it)")
+        host.start()
+        simulation = builder(settings).simulation  # refuses wrong settings before a page opens
+        host.wait()
+        _say(f"{host.address}  (Ctrl-C ends it)")
         if open_browser and _has_screen():
-            webbrowser.open(page.address)
-        page.run(seconds, threading.Event())
+            webbrowser.open(host.address)
+        simulation.step(1)  # on a fresh machine the kernels compile here, and the page says so
+        runner = Runner(settings, builder)
+        runner.start()
+        host.show(runner)
+        begin = time.perf_counter()
+        host.run(seconds, threading.Event())
     except KeyboardInterrupt:
         _say("")  # the terminal stands behind its ^C
     finally:
-        runner.stop()
+        if runner is not None:
+            runner.stop()
         end = time.perf_counter()
-        page.close()
-    return _summary(runner.frame.built, runner.tally, end - begin)
+        host.close()
+    if runner is None:
+        raise KeyboardInterrupt
+    return _summary(runner.built, runner.tally, end - begin)
 
 
 def _summary(built: Built, tally: Tally, wall: float) -> PlaySummary:

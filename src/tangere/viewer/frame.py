@@ -238,6 +238,8 @@ class Sheet(NamedTuple):
     hand: str = ""
     """Name of the shared memory that takes the hand's pose from the page's handles; empty: another
     device holds the tool."""
+    origin: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """World point that the page's handles call zero [m]."""
     coupling: Verdict | None = None
     """Whether device and coupling together are stable."""
 

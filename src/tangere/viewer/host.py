@@ -87,13 +87,31 @@ class Host:
         self._known = Known(frozenset(scenes))
         self._restarts: list[float] = []
 
+    def start(self) -> None:
+        """Start the page's process."""
+        from tangere.viewer.page import main
+
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(
+            target=main, args=(theirs, self._port, self._scenes), name="tangere-page", daemon=True
+        )
+        with _without_main():
+            self._process.start()
+        theirs.close()  # so that the end of that process closes the pipe
+        self._outbox = Outbox(self._pipe.send)
+
     def open(self) -> None:
-        """Start the page's process; it shows that the scene is being prepared.
+        """Start the page's process and wait for it."""
+        self.start()
+        self.wait()
+
+    def wait(self) -> None:
+        """Wait until the page is up; it shows that the scene is being prepared.
 
         Raises:
             SceneError: The page could not come up.
         """
-        self._spawn()
         ready = self._await_ready()
         self.address = ready.address
         self._port = int(ready.address.rsplit(":", 1)[1])
@@ -132,19 +150,6 @@ class Host:
             self._block = None
 
     # ------------------------------------------------------------------ the process
-
-    def _spawn(self) -> None:
-        from tangere.viewer.page import main
-
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(
-            target=main, args=(theirs, self._port, self._scenes), name="tangere-page", daemon=True
-        )
-        with _without_main():
-            self._process.start()
-        theirs.close()  # so that the end of that process closes the pipe
-        self._outbox = Outbox(self._pipe.send)
 
     def _await_ready(self) -> Ready:
         assert self._pipe is not None
@@ -188,7 +193,7 @@ class Host:
             self._say(f"{what} without it: Ctrl-C ends it, `tangere play` opens a new one")
             return
         self._restarts.append(now)
-        self._say(f"{what}, the page is opened again: reload {self.address}")
+        self._say(f"{what}, and the page is opened again at {self.address}")
         try:
             self.open()
         except SceneError as error:

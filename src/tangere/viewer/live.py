@@ -81,7 +81,11 @@ class Live:
     def show(self, description: Description, frame: Frame) -> None:
         """Bring plots and numbers up to date."""
         self._show_plots()
-        rows = _tool_rows(description, frame) if len(frame.tools) else self._scene_rows(description, frame)
+        rows = (
+            _tool_rows(description, frame)
+            if len(frame.tools)
+            else self._scene_rows(description, frame)
+        )
         self._numbers.content = (
             f'<div style="{SMALL}"><table style="width:100%">'
             + "".join(
@@ -98,7 +102,9 @@ class Live:
         for i, name in enumerate(names):
             prefix = f"{name}: " if len(names) > 1 else ""
             colours = TOOL_COLOURS[i % len(TOOL_COLOURS)]
-            labels += [(f"{prefix}{label}", c) for (_, label), c in zip(curves, colours, strict=False)]
+            labels += [
+                (f"{prefix}{label}", c) for (_, label), c in zip(curves, colours, strict=False)
+            ]
         return self._add_plot(title, labels)
 
     def _add_plot(self, title: str, curves: list[tuple[str, str]]) -> Any:

@@ -6,14 +6,18 @@ session dies instead, the page says so and stays for a while, for those who look
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import time
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
-from tangere.errors import SceneError
-from tangere.viewer.frame import Description, Frame, News
-from tangere.viewer.orders import Known, OrderError, checked, encoded
+import numpy as np
+
+from tangere.errors import DeviceError, SceneError
+from tangere.maths.vec import Array
+from tangere.viewer.frame import Description, Frame, News, Sheet
+from tangere.viewer.orders import FARTHEST, Known, OrderError, checked, encoded
 from tangere.viewer.snapshot import Block
 from tangere.viewer.wire import Failed, Farewell, Outbox, Ready, received
 
@@ -25,7 +29,9 @@ if TYPE_CHECKING:
 DRAW_INTERVAL = 1.0 / 30.0  # [s] between two pictures
 SILENCE = 2.0  # [s] without a new frame until the page says so
 LINGER = 30.0  # [s] that the page of a dead session stays, while somebody looks at it
-PREPARING = "Preparing the scene. On a fresh machine the kernels compile first, for a minute or two."
+PREPARING = (
+    "Preparing the scene. On a fresh machine the kernels compile first, for a minute or two."
+)
 GONE = "The session has ended unexpectedly. Start it again with <code>tangere play</code>."
 
 
@@ -45,12 +51,51 @@ def main(pipe: Connection, port: int, scenes: dict[str, str]) -> None:
     except SceneError as error:
         pipe.send(Failed(str(error)))
         return
+    page = Page(server, pipe, scenes)
     try:
-        page = Page(server, pipe, scenes)
         pipe.send(Ready(f"http://127.0.0.1:{server.get_port()}", note))
         page.run()
     finally:
+        page.close()
         close_server(server)
+
+
+class Hands:
+    """The page's handles as the session's devices: poses go through shared memory."""
+
+    def __init__(self) -> None:
+        self._sheets: tuple[Sheet, ...] = ()
+        self._links: dict[str, Any] = {}
+
+    def load(self, description: Description) -> None:
+        """Take hold of the hands of another scene."""
+        self._sheets = description.tools
+        wanted = {sheet.hand for sheet in self._sheets if sheet.hand}
+        for name in [name for name in self._links if name not in wanted]:
+            self._links.pop(name).close()
+        for name in wanted - set(self._links):
+            from tangere.devices.browser import Page as Link
+
+            with contextlib.suppress(DeviceError):  # another description is on its way
+                self._links[name] = Link(name)
+
+    def close(self) -> None:
+        """Let go of all hands."""
+        while self._links:
+            self._links.popitem()[1].close()
+
+    def move(self, tool: int, position: Array, orientation: Array, held: bool) -> None:
+        """Tell a session's device where the hand shall be, in world coordinates."""
+        if tool >= len(self._sheets):
+            return
+        sheet = self._sheets[tool]
+        link = self._links.get(sheet.hand)
+        place = np.asarray(position, float) - np.asarray(sheet.origin)
+        turn = np.asarray(orientation, float)
+        size = float(np.linalg.norm(turn))
+        sane = np.isfinite(place).all() and float(np.abs(place).max()) <= FARTHEST
+        if link is not None and sane and 0.5 < size < 2.0:
+            link.move(place, turn / size)
 
 
 class Page:
@@ -70,6 +115,7 @@ class Page:
         self._description: Description | None = None
         self._news = News()
         self._block: Block | None = None
+        self._hands = Hands()
         self._last = time.monotonic()
         self._word = server.gui.add_html(f'<div style="padding:0.8em"><b>{PREPARING}</b></div>')
 
@@ -89,6 +135,12 @@ class Page:
             spent = time.perf_counter() - start
             # At least half of the time belongs to the threads that serve the browser.
             time.sleep(max(spent, DRAW_INTERVAL - spent))
+
+    def close(self) -> None:
+        """Let go of all shared memory."""
+        self._hands.close()
+        if self._block is not None:
+            self._block.close()
 
     def order(self, verb: str, *values: Any) -> bool:
         """Send an order to the session; False if it cannot be meant."""
@@ -113,6 +165,7 @@ class Page:
                 self._block = None  # a newer description, with another block, is on its way
                 return
         self._description = message
+        self._hands.load(message)
         self._known = Known(
             frozenset(self._scenes), frozenset(message.methods), len(message.scene.bodies)
         )
@@ -138,7 +191,9 @@ class Page:
             from tangere.viewer.panel import Panel
 
             self._word.remove()
-            self._panel = Panel(self._server, self.order, self._stage, self._scenes)
+            self._panel = Panel(
+                self._server, self.order, self._hands.move, self._stage, self._scenes
+            )
         self._panel.show(description, frame, rows, self._news)
 
     def _linger(self) -> None:

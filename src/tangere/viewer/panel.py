@@ -41,7 +41,14 @@ FRICTIONS = {
 }
 # Sliders of Feel: setting, label, least, most, step, explanation
 CONTACT_SLIDERS = (
-    ("stiffness_factor", "Stiffness ×", 0.1, 10.0, 0.1, "Contact springs, times those of the scene"),
+    (
+        "stiffness_factor",
+        "Stiffness ×",
+        0.1,
+        10.0,
+        0.1,
+        "Contact springs, times those of the scene",
+    ),
     ("damping_factor", "Damping ×", 0.0, 10.0, 0.1, "Contact dampers, times those of the scene"),
     ("friction_factor", "Friction ×", 0.0, 3.0, 0.05, "Coefficients, times those of the scene"),
 )
@@ -100,9 +107,10 @@ class Panel:
             self._add_scene(list(scenes))
         with gui.add_folder("Method"):
             self._add_method()
-        with gui.add_folder("Feel"):
+        # Folded, so that the plots below are in sight.
+        with gui.add_folder("Feel", expand_by_default=False):
             self._add_feel()
-        self._device_folder = gui.add_folder("Device", visible=False)
+        self._device_folder = gui.add_folder("Device", visible=False, expand_by_default=False)
         with self._device_folder:
             self._add_device()
         self._live = Live(server, gui.add_folder("Live"))
@@ -292,13 +300,12 @@ class Panel:
 
     def show(self, description: Description, frame: Frame, rows: Any, news: News) -> None:
         """Bring scene, numbers and plots up to the frame."""
-        if description.settings.scene != self._drawn:
-            self._drawn = description.settings.scene
-            self._description = description
-            self._bind_bodies(description)
-            self._live.load(tuple(sheet.name for sheet in description.tools))
         if self._description is None or description.build != self._description.build:
             self._description = description
+            if description.settings.scene != self._drawn:
+                self._drawn = description.settings.scene
+                self._bind_bodies(description)
+                self._live.load(tuple(sheet.name for sheet in description.tools))
             self._show_settings(description)
         if self._chosen != self._marked:
             self._mark(description)

@@ -109,6 +109,11 @@ class Runner:
         self.description = self._describe()
         self.frame = self._snapshot()
 
+    @property
+    def built(self) -> Built:
+        """What runs now."""
+        return self._built
+
     # ------------------------------------------------------------------ orders
 
     def start(self) -> None:
@@ -151,8 +156,9 @@ class Runner:
         rows = np.zeros(len(self._rows), history_dtype(0))
         for row in rows:
             values = self._rows.popleft()
-            for name, value in zip(("take", "time", "kinetic", "potential", "contacts"), values,
-                                   strict=True):
+            for name, value in zip(
+                ("take", "time", "kinetic", "potential", "contacts"), values, strict=True
+            ):
                 row[name] = value
         return rows
 
@@ -371,9 +377,7 @@ def _books(simulation: Simulation) -> Books:
     if simulation.integrator != "implicit":
         return Books(*held)
     audit = simulation.audit
-    return Books(
-        *held, energy.dissipated, audit.friction, audit.normal, audit.springs, audit.step
-    )
+    return Books(*held, energy.dissipated, audit.friction, audit.normal, audit.springs, audit.step)
 
 
 def carry_motion(old: Simulation, new: Simulation, bodies: int) -> None:

@@ -49,7 +49,7 @@ PALETTE = np.array(
     dtype=np.uint8,
 )  # fmt: skip
 FIXED_COLOUR = np.array([120, 124, 128], dtype=np.uint8)
-TOOL_COLOUR = np.array([222, 168, 60], dtype=np.uint8)
+TOOL_COLOUR = np.array([196, 128, 16], dtype=np.uint8)
 STICK_COLOUR = (6, 92, 96)
 SLIP_COLOUR = (196, 44, 0)
 SPRING_COLOUR = (70, 74, 80)

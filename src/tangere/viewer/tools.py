@@ -1,7 +1,7 @@
 """Tools in hand, as drawn: the ghost where the hand is, the line to it, two arrows, the handles.
 
-The tool itself is a body of the scene and drawn solid by the stage. Its ghost, translucent, is where
-the hand wants it; a line joins the two grips, green without force, red at the coupling's limit.
+The tool itself is a body of the scene and drawn solid by the stage. Its ghost, translucent, is
+where the hand wants it; a line joins the two grips, green without force, red at the limit.
 Arrows at the grip show the force and the torque that the hand feels.
 """
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 GHOST_COLOUR = (120, 170, 205)
 GHOST_OPACITY = 0.3
+# Nearer to its tool than this a ghost is not drawn: the two surfaces would flicker.
+GHOST_AWAY, GHOST_TURNED = 0.01, 0.02  # [drawing units], [rad]
 FORCE_COLOUR = (124, 40, 160)
 TORQUE_COLOUR = (20, 108, 200)
 EASY, HARD = np.array([40, 150, 70]), np.array([210, 36, 30])  # colours of the line
@@ -87,8 +89,8 @@ class Tools:
             )
             if description.tools[i].hand:
                 self._handles[i] = self._add_handles(i)
-        # A force one cell long, at half the tool's length, is a torque one cell long.
-        self.cell_torque = round_up(stage.cell_force * 0.5 * float(np.median(sizes)))
+        # Torques of contacts on the tool itself are a tenth of force times length, or so.
+        self.cell_torque = round_up(0.1 * stage.cell_force * float(np.median(sizes)))
         segment = np.zeros((len(bodies), 2, 3), dtype=np.float32)
         self._line = scene.add_line_segments("/tools/line", segment, (0, 0, 0), thickness=LINE)
         self._force = self._add_arrows("force", segment, FORCE_COLOUR)
@@ -103,7 +105,10 @@ class Tools:
             return
         stage = self._stage
         grips, hands = stage.drawn(rows["grip"]), stage.drawn(rows["hand_position"])
-        for ghost, row in zip(self._ghosts, rows, strict=True):
+        away = stage.scale * rows["deviation"] > GHOST_AWAY
+        apart = away | (rows["angle"] > GHOST_TURNED)
+        for ghost, row, seen in zip(self._ghosts, rows, apart, strict=True):
+            stage.send(ghost, "visible", bool(seen))
             stage.send(ghost, "position", stage.drawn(row["ghost_position"]))
             stage.send(ghost, "wxyz", row["ghost_orientation"])
         stage.send(self._line, "points", np.stack((grips, hands), axis=1))
@@ -111,9 +116,7 @@ class Tools:
         felt = -np.asarray(rows["coupling"])
         stage.send(self._force, "points", _arrows(grips, felt[:, :3] * stage.newton))
         cell = stage.grid_cell * stage.scale
-        stage.send(
-            self._torque, "points", _arrows(grips, felt[:, 3:] * (cell / self.cell_torque))
-        )
+        stage.send(self._torque, "points", _arrows(grips, felt[:, 3:] * (cell / self.cell_torque)))
         if take != self._take:
             self._take = take
             for i, node in self._handles.items():
@@ -125,7 +128,9 @@ class Tools:
     def _line_colours(self, rows: Any) -> Any:
         """From green to red as the coupling's force goes from zero to its limit."""
         force = np.linalg.norm(np.asarray(rows["coupling"])[:, :3], axis=1)
-        most = [limit if np.isfinite(limit) else self._stage.longest_force for limit in self._limits]
+        most = [
+            limit if np.isfinite(limit) else self._stage.longest_force for limit in self._limits
+        ]
         share = np.clip(force / np.maximum(most, 1e-9), 0.0, 1.0)[:, None]
         colours = (EASY + share * (HARD - EASY)).astype(np.uint8)
         return np.repeat(colours[:, None, :], 2, axis=1)
