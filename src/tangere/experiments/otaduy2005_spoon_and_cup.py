@@ -290,9 +290,7 @@ def plot(result: Result) -> list[Figure]:
     """Fig. 4 of the paper: depth, deviation, contact force and force felt over time."""
     figures = [_four(result.params, result.runs, "Spoon and cup: depth of the contact, deviation "
                      "of the coupling, contact force and force felt. After Fig. 4 of the paper.")]  # fmt: skip
-    held = {
-        name: each for (name, variant), each in result.variants.items() if "held" in variant
-    }
+    held = {name: each for (name, variant), each in result.variants.items() if "held" in variant}
     if held:
         figures.append(
             _four(result.params, held, "The same with the contact force held between updates, one "
@@ -354,9 +352,7 @@ def strip(result: Result) -> Figure:
     return figure
 
 
-def _paint(
-    axes: Axes, camera: Camera, meshes: list[tuple[Shape, Array, Array, str]]
-) -> None:
+def _paint(axes: Axes, camera: Camera, meshes: list[tuple[Shape, Array, Array, str]]) -> None:
     """Triangles of placed meshes from back to front, lit from above."""
     from matplotlib.collections import PolyCollection
     from matplotlib.colors import to_rgb
@@ -452,8 +448,8 @@ def hand(p: Params, tool: Tool) -> Array:
         omega = 2.0 * np.pi * hertz
         phi[:, axis] = size * np.sin(omega * later)
         rate[:, axis] = moving * size * omega * np.cos(omega * later)
-    rows[:, HAND_QUATERNION : HAND_QUATERNION + 4], rows[:, HAND_OMEGA : HAND_OMEGA + 3] = (
-        _turned(phi, rate, _start_quaternion(tool))
+    rows[:, HAND_QUATERNION : HAND_QUATERNION + 4], rows[:, HAND_OMEGA : HAND_OMEGA + 3] = _turned(
+        phi, rate, _start_quaternion(tool)
     )
     return rows
 
@@ -467,7 +463,10 @@ def _turned(phi: Array, rate: Array, start: Array) -> tuple[Array, Array]:
     angle = np.linalg.norm(phi, axis=1)[:, None]
     half = 0.5 * np.sinc(0.5 * angle / np.pi) * phi
     quaternions = np.array(
-        [product((math.cos(0.5 * float(a[0])), *h), tuple(start)) for a, h in zip(angle, half, strict=True)]
+        [
+            product((math.cos(0.5 * float(a[0])), *h), tuple(start))
+            for a, h in zip(angle, half, strict=True)
+        ]
     )
     tip = np.cross(phi, rate)
     across = 0.5 * np.sinc(0.5 * angle / np.pi) ** 2
@@ -505,9 +504,7 @@ def press(
         fill_packet(rig.packet, rig.tool, contact, count, p.dt * i)
         deltas = contact.contacts.delta
         deepest[i], planes[i] = deltas.max(initial=0.0), len(count)
-        step_once(
-            rig.settings, rig.tool, sample, rig.packet, p.dt * (i + 1), rig.grips, rig.out
-        )
+        step_once(rig.settings, rig.tool, sample, rig.packet, p.dt * (i + 1), rig.grips, rig.out)
         states[i], out[i] = rig.tool, rig.out
     return Run(states, out, deepest, planes)
 
@@ -547,7 +544,9 @@ def _motion(y: Array, mass: float, inertia: Array) -> Array:
     return np.concatenate((y[:7], y[TOOL_MOMENTUM : TOOL_MOMENTUM + 3] / mass, spin))
 
 
-def fill_packet(packet: Array, y: Array, contact: PenaltyContact, planes: Array, now: float) -> None:
+def fill_packet(
+    packet: Array, y: Array, contact: PenaltyContact, planes: Array, now: float
+) -> None:
     """Write planes and wrench of the last update into a contact packet for the tool."""
     n, r = len(planes), contact.response
     packet[PACKET_SEQUENCE] += 1.0

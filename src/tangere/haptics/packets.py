@@ -44,6 +44,7 @@ from tangere.contact.implicit.record import (
     Touch,
     touch,
 )
+from tangere.haptics.fields import put_quat, put_vec, quat_at, vec_at
 from tangere.haptics.layout import (
     MAX_PLANES,
     NPACKET,
@@ -74,9 +75,26 @@ from tangere.haptics.layout import (
     TOOL_POSITION,
     TOOL_QUATERNION,
 )
-from tangere.maths.quat import matrix_into, turn, turn_back
-from tangere.maths.vec import Array, Vec3, axpy, cross, scale
-from tangere.model import Sizes, State, Touches, state_pointers
+from tangere.maths.quat import matrix_into, turn, turn_back, turn_between
+from tangere.maths.vec import Array, Vec3, add, axpy, cross, dot, scale, sub
+from tangere.model import (
+    NF,
+    NI,
+    PF_CENTRE,
+    PF_FORCE,
+    PF_PRESS,
+    PF_STORED,
+    PF_TORQUE,
+    PI_BODY_A,
+    PI_BODY_B,
+    Model,
+    Pairs,
+    Sizes,
+    State,
+    Touches,
+    model_pointers,
+    state_pointers,
+)
 
 POINTS = 4  # of a patch
 # A patch narrower than this share of its length in one direction is a line [of the covariance].
@@ -118,6 +136,54 @@ def make_packet(
             _add(z, s, c, tool, single, out)
             out[PACKET_DEPTH] = max(out[PACKET_DEPTH], c.floats[TF_DEPTH])
     sum_planes(out)
+
+
+@kernel
+def follow_servo(z: Sizes, model: Model, state: State, pairs: Pairs, tool: int, y: Array) -> None:
+    """Put body `tool` into the state y of its servo, TOOL_….
+
+    The way from where the scene had it is the servo's doing, and so is the work against the contact
+    forces along it: it is added to what the contacts hold. Without that a hand that keeps pressing
+    would be felt less and less, as a contact holds no more than was put into it.
+    """
+    m, s, new = model_pointers(model), state_pointers(state), ptr(y)
+    x, q = off(s.position, 3 * tool), off(s.quaternion, 4 * tool)
+    was = (q[0], q[1], q[2], q[3])
+    now = quat_at(new, TOOL_QUATERNION)
+    turned = turn_between(was, now)
+    way = sub(vec_at(new, TOOL_POSITION), vec_at(x, 0))
+    _credit(s, pairs, tool, way, turned)
+    put_vec(x, 0, vec_at(new, TOOL_POSITION))
+    put_quat(q, 0, now)
+    r = off(s.rotation, 9 * tool)
+    matrix_into(now, r)
+    put_vec(off(s.velocity, 3 * tool), 0, scale(m.inv_mass[tool], vec_at(new, TOOL_MOMENTUM)))
+    put_vec(off(s.momentum, 3 * tool), 0, vec_at(new, TOOL_ANGULAR))
+    own = turn_back(r, vec_at(new, TOOL_ANGULAR))
+    inverse = off(m.inv_inertia, 3 * tool)
+    spin = turn(r, (inverse[0] * own[0], inverse[1] * own[1], inverse[2] * own[2]))
+    put_vec(off(s.omega, 3 * tool), 0, spin)
+
+
+@kernel
+def _credit(s: State, pairs: Pairs, tool: int, way: Vec3, turned: Vec3) -> None:
+    """Add the work against the contact forces on the tool to the energy that its contacts hold."""
+    slots, ints, floats = ptr(pairs.slot), ptr(pairs.ints), ptr(pairs.floats)
+    x = vec_at(s.position, 3 * tool)
+    for k in range(pairs.used[0]):
+        row, numbers = off(floats, NF * slots[k]), off(ints, NI * slots[k])
+        if not row[PF_PRESS] > 0.0:
+            continue
+        sign = 0.0  # of the recorded force, which acts on b
+        if numbers[PI_BODY_A] == tool:
+            sign = 1.0
+        elif numbers[PI_BODY_B] == tool:
+            sign = -1.0
+        if sign != 0.0:
+            arm = sub(vec_at(row, PF_CENTRE), x)
+            path = add(way, cross(turned, arm))
+            work = dot(vec_at(row, PF_FORCE), path) + dot(vec_at(row, PF_TORQUE), turned)
+            row[PF_STORED] = max(0.0, row[PF_STORED] + sign * work)
 
 
 @kernel

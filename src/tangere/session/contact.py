@@ -31,14 +31,10 @@ from tangere.haptics.layout import (
     STATE_HAND,
     STATE_TIME,
     STATE_TOOL,
-    TOOL_ANGULAR,
-    TOOL_MOMENTUM,
-    TOOL_POSITION,
-    TOOL_QUATERNION,
     Rig,
 )
 from tangere.haptics.mailbox import post, take
-from tangere.haptics.packets import make_packet
+from tangere.haptics.packets import follow_servo, make_packet
 from tangere.scene.compile import rotation_of
 from tangere.scene.scene import Scene, Tool
 from tangere.simulation import Simulation
@@ -111,16 +107,9 @@ class SceneContact:
         take(rig.states, rig.states_at, self._state, NSTATE)  # else the last one again
         y, hand = self._state[STATE_TOOL:], self._state[STATE_HAND:]
         c, i = self.simulation._c, tool.index
-        state = c.state
-        state.position[i] = y[TOOL_POSITION : TOOL_POSITION + 3]
-        state.quaternion[i] = y[TOOL_QUATERNION : TOOL_QUATERNION + 4]
-        rotation = rotation_of(state.quaternion[i])
-        state.rotation[i] = rotation.reshape(9)
-        state.velocity[i] = y[TOOL_MOMENTUM : TOOL_MOMENTUM + 3] / tool.mass
-        momentum = y[TOOL_ANGULAR : TOOL_ANGULAR + 3]
-        state.momentum[i] = momentum
-        state.omega[i] = rotation @ ((rotation.T @ momentum) / c.model.inertia[i])
+        follow_servo(c.sizes, c.model, c.state, c.work.pairs, i, y)
         c.work.world.stamp[c.model.part_start[i] : c.model.part_start[i + 1]] = -1
+        rotation = c.state.rotation[i].reshape(3, 3)
         self._pull(tool, springs, hand, rotation)
         return float(self._state[STATE_TIME])
 

@@ -214,7 +214,11 @@ def _distance(w: Work, row: PtrF8, way: Vec3, c: PtrF8) -> float:
     """Squared distance of a contact, normal `way` in the tool's frame, from a centroid."""
     if c[BODY] != row[CONTACT_BODY]:
         return inf
-    x, y, z = row[CONTACT_LOCAL] - c[AT], row[CONTACT_LOCAL + 1] - c[AT + 1], row[CONTACT_LOCAL + 2] - c[AT + 2]
+    x, y, z = (
+        row[CONTACT_LOCAL] - c[AT],
+        row[CONTACT_LOCAL + 1] - c[AT + 1],
+        row[CONTACT_LOCAL + 2] - c[AT + 2],
+    )
     cosine = way[0] * c[WAY] + way[1] * c[WAY + 1] + way[2] * c[WAY + 2]
     apart = (x * x + y * y + z * z) / (w.unit * w.unit) + NORMALS * NORMALS * 2.0 * (1.0 - cosine)
     return apart + OPPOSED if cosine < 0.0 else apart

@@ -536,7 +536,11 @@ def _ways_through(surface: Surface, chosen: NDArray[np.int64], ways: Array) -> N
 def tuple_mean(a: Vec3, b: Vec3, c: Vec3) -> Vec3:
     """Middle of three points."""
     third = 1.0 / 3.0
-    return (third * (a[0] + b[0] + c[0]), third * (a[1] + b[1] + c[1]), third * (a[2] + b[2] + c[2]))
+    return (
+        third * (a[0] + b[0] + c[0]),
+        third * (a[1] + b[1] + c[1]),
+        third * (a[2] + b[2] + c[2]),
+    )
 
 
 @kernel

@@ -687,12 +687,20 @@ def _points_on_floor(
             facing = -dot(way, (row[OUTWARD], row[OUTWARD + 1], row[OUTWARD + 2]))
             if value < s.reach and facing > 0.0:
                 p = add(turn(here, x), (here[9], here[10], here[11]))
-                _write(s, p, scale(-1.0, n), -value, (0.0, facing * points.area), -1 - floor, frames)
+                _write(
+                    s, p, scale(-1.0, n), -value, (0.0, facing * points.area), -1 - floor, frames
+                )
 
 
 @kernel
 def _write(
-    s: Search, p: Vec3, n: Vec3, depth: float, quality: tuple[float, float], body: int, frames: PtrF8
+    s: Search,
+    p: Vec3,
+    n: Vec3,
+    depth: float,
+    quality: tuple[float, float],
+    body: int,
+    frames: PtrF8,
 ) -> None:
     """One contact more, if there is room: p on the tool, n out of it, p0 = p − δ n."""
     count = s.state[COUNT]
@@ -722,4 +730,3 @@ def _carry(here: PtrF8, there: PtrF8, x: Vec3) -> Vec3:
     """A point of one shape frame in another."""
     world = add(turn(here, x), (here[9], here[10], here[11]))
     return turn_back(there, sub(world, (there[9], there[10], there[11])))
-
