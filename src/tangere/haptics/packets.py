@@ -16,6 +16,7 @@ patches for four points each, every patch is one point at its centre of pressure
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, local_f8, off, ptr
@@ -46,6 +47,10 @@ from tangere.contact.implicit.record import (
 )
 from tangere.haptics.fields import put_quat, put_vec, quat_at, vec_at
 from tangere.haptics.layout import (
+    HAND_OMEGA,
+    HAND_POSITION,
+    HAND_QUATERNION,
+    HAND_VELOCITY,
     MAX_PLANES,
     NPACKET,
     NPLANE,
@@ -76,7 +81,7 @@ from tangere.haptics.layout import (
     TOOL_QUATERNION,
 )
 from tangere.maths.quat import matrix_into, turn, turn_back, turn_between
-from tangere.maths.vec import Array, Vec3, add, axpy, cross, dot, scale, sub
+from tangere.maths.vec import Array, Vec3, add, axpy, cross, dot, norm, scale, sub
 from tangere.model import (
     NF,
     NI,
@@ -97,6 +102,19 @@ from tangere.model import (
 )
 
 POINTS = 4  # of a patch
+ENDS = 6  # springs that stand for a coupling: along +x, +y, +z, −x, −y, −z of the hand
+
+
+class Pull(NamedTuple):
+    """The springs of one tool."""
+
+    tool: int  # body
+    k: float  # all of them together [N/m]
+    b: float  # [N s/m]
+    arm: float  # of their ends from the grip [m]
+    most: float  # force [N]
+
+
 # A patch narrower than this share of its length in one direction is a line [of the covariance].
 THIN = 1e-12
 
@@ -163,6 +181,43 @@ def follow_servo(z: Sizes, model: Model, state: State, pairs: Pairs, tool: int, 
     inverse = off(m.inv_inertia, 3 * tool)
     spin = turn(r, (inverse[0] * own[0], inverse[1] * own[1], inverse[2] * own[2]))
     put_vec(off(s.omega, 3 * tool), 0, spin)
+
+
+@kernel
+def pull_tool(
+    state: State, springs: Array, hand: Array, mass: float, gravity: Array, pull: Pull
+) -> None:
+    """Let the six springs of a tool, rows of `Model.spring_data`, reach for its hand, HAND_….
+
+    They carry its weight too, as the servo's tool has none. A spring at its limit is taken by its
+    secant, k = F_max/|ξ|.
+    """
+    s, data, h, g = state_pointers(state), ptr(springs), ptr(hand), ptr(gravity)
+    i = pull.tool
+    r = local_f8(9)
+    matrix_into(quat_at(h, HAND_QUATERNION), r)
+    # the grip is the middle of the six ends
+    grip = local_f8(3)
+    for c in range(3):
+        grip[c] = 0.0
+        for j in range(ENDS):
+            grip[c] += data[12 * j + c] / ENDS
+    arm = turn(off(s.rotation, 9 * i), vec_at(grip, 0))
+    x = vec_at(h, HAND_POSITION)
+    stretch = norm(sub(x, add(vec_at(s.position, 3 * i), arm)))
+    k = pull.k
+    if k * stretch > pull.most:
+        k = pull.most / stretch
+    v, omega = vec_at(h, HAND_VELOCITY), vec_at(h, HAND_OMEGA)
+    for j in range(ENDS):
+        side = pull.arm if j < 3 else -pull.arm
+        end = (side * r[j % 3], side * r[3 + j % 3], side * r[6 + j % 3])
+        speed = add(v, cross(omega, end))
+        row = off(data, 12 * j)
+        for c in range(3):
+            row[3 + c] = x[c] + end[c] - mass * g[c] / k - s.time[0] * speed[c]
+            row[9 + c] = speed[c]
+        row[6], row[7] = k / ENDS, pull.b / ENDS
 
 
 @kernel

@@ -21,10 +21,6 @@ import numpy as np
 
 from tangere.haptics.coupling import VirtualCoupling
 from tangere.haptics.layout import (
-    HAND_OMEGA,
-    HAND_POSITION,
-    HAND_QUATERNION,
-    HAND_VELOCITY,
     NPACKET,
     NSTATE,
     PACKET_TIME,
@@ -34,8 +30,7 @@ from tangere.haptics.layout import (
     Rig,
 )
 from tangere.haptics.mailbox import post, take
-from tangere.haptics.packets import follow_servo, make_packet
-from tangere.scene.compile import rotation_of
+from tangere.haptics.packets import ENDS, Pull, follow_servo, make_packet, pull_tool
 from tangere.scene.scene import Scene, Tool
 from tangere.simulation import Simulation
 
@@ -49,8 +44,7 @@ TOOL_KAPPA = 1.0
 SOFTEST, STIFFEST = 2e3, 5e4  # … within these bounds [N/m]
 # A tool that is its hand (direct coupling) hangs on springs so stiff [m/dt²].
 DIRECT_KAPPA = 100.0
-# The six springs of a coupling: directions of their ends from the grip.
-ENDS = np.concatenate([np.eye(3), -np.eye(3)])
+DIRECTIONS = np.concatenate([np.eye(3), -np.eye(3)])  # of the springs' ends from the grip
 
 
 class SceneContact:
@@ -74,14 +68,25 @@ class SceneContact:
         self.turns = 0
         self._state = np.zeros(NSTATE)
         self._last: list[Array] = []
+        # Model is constant, but the springs' far ends move with the hands: kernels of the step see
+        # them through a view that is read-only.
+        c = self.simulation._c
+        self._reach = c.model.spring_data.copy()
+        seen = self._reach.view()
+        seen.setflags(write=False)
+        self.simulation._c = c._replace(model=c.model._replace(spring_data=seen))
+        self._gravity = np.array(c.model.gravity)
         first = len(scene.springs)
-        self._springs = [slice(first + 6 * i, first + 6 * i + 6) for i in range(len(self.tools))]
+        self._springs = [
+            (slice(first + ENDS * i, first + ENDS * (i + 1)), spring_constants(tool, dt))
+            for i, tool in enumerate(self.tools)
+        ]
 
     def turn(self) -> list[Array]:
         """One contact period: follow the servos and step the scene; a packet for each."""
         times = [
-            self._follow(tool, rig, at)
-            for tool, rig, at in zip(self.tools, self.rigs, self._springs, strict=True)
+            self._follow(tool, rig, at, pull)
+            for tool, rig, (at, pull) in zip(self.tools, self.rigs, self._springs, strict=True)
         ]
         self.simulation.step()
         self.turns += 1
@@ -102,40 +107,15 @@ class SceneContact:
         for rig, packet in zip(self.rigs, packets, strict=True):
             post(rig.packets, rig.packets_at, packet, NPACKET)
 
-    def _follow(self, tool: Tool, rig: Rig, springs: slice) -> float:
+    def _follow(self, tool: Tool, rig: Rig, springs: slice, pull: Pull) -> float:
         """Put a tool where its servo has it and its springs to the hand; the state's time."""
         take(rig.states, rig.states_at, self._state, NSTATE)  # else the last one again
         y, hand = self._state[STATE_TOOL:], self._state[STATE_HAND:]
         c, i = self.simulation._c, tool.index
         follow_servo(c.sizes, c.model, c.state, c.work.pairs, i, y)
         c.work.world.stamp[c.model.part_start[i] : c.model.part_start[i + 1]] = -1
-        rotation = c.state.rotation[i].reshape(3, 3)
-        self._pull(tool, springs, hand, rotation)
+        pull_tool(c.state, self._reach[springs], hand, tool.mass, self._gravity, pull)
         return float(self._state[STATE_TIME])
-
-    def _pull(self, tool: Tool, springs: slice, hand: Array, rotation: Array) -> None:
-        """Let the springs of a tool reach for its hand; its weight is carried."""
-        c, i = self.simulation._c, tool.index
-        data = c.model.spring_data
-        k, b, arm = spring_constants(tool, self.dt)
-        turned = rotation_of(hand[HAND_QUATERNION : HAND_QUATERNION + 4])
-        ends = arm * ENDS @ turned.T
-        target = hand[HAND_POSITION : HAND_POSITION + 3]
-        grip = c.state.position[i] + rotation @ data[springs, 0:3].mean(axis=0)
-        stretch = float(np.linalg.norm(target - grip))
-        if isinstance(tool.coupling, VirtualCoupling) and stretch > 0.0:
-            # the saturated spring's secant
-            k = min(k, tool.coupling.scale * tool.coupling.max_force / stretch)
-        velocity = hand[HAND_VELOCITY : HAND_VELOCITY + 3] + np.cross(
-            hand[HAND_OMEGA : HAND_OMEGA + 3], ends
-        )
-        lift = -tool.mass * c.model.gravity / k if k > 0.0 else 0.0
-        # read-only for kernels: Model is constant but for these rows, which move with the hand
-        data.setflags(write=True)
-        data[springs, 3:6] = target + ends + lift - self.simulation.time * velocity
-        data[springs, 6], data[springs, 7] = k / 6.0, b / 6.0
-        data[springs, 9:12] = velocity
-        data.setflags(write=False)
 
     def _packet(self, tool: Tool, time: float) -> Array:
         """The contacts of a tool."""
@@ -153,14 +133,16 @@ class SceneContact:
         return packet
 
 
-def spring_constants(tool: Tool, dt: float) -> tuple[float, float, float]:
-    """Stiffness [N/m], damping [N s/m] and arm a [m] of the springs that stand for a coupling."""
-    if isinstance(tool.coupling, VirtualCoupling):
-        k, turning = tool.coupling.stiffness, tool.coupling.rotational_stiffness
-        return k, tool.coupling.damping, math.sqrt(1.5 * turning / k) if k > 0.0 else 0.0
+def spring_constants(tool: Tool, dt: float) -> Pull:
+    """Stiffness, damping, arm and limit of the springs that stand for a coupling."""
+    coupling = tool.coupling
+    if isinstance(coupling, VirtualCoupling):
+        k, turning = coupling.stiffness, coupling.rotational_stiffness
+        most = coupling.scale * coupling.max_force
+        return Pull(tool.index, k, coupling.damping, math.sqrt(1.5 * turning / k), most)
     k = DIRECT_KAPPA * tool.mass / dt**2
     gyration = float(np.trace(tool.inertia)) / (3.0 * tool.mass)
-    return k, 0.0, math.sqrt(1.5 * gyration)
+    return Pull(tool.index, k, 0.0, math.sqrt(1.5 * gyration), math.inf)
 
 
 def _held(scene: Scene, dt: float) -> Scene:
@@ -171,13 +153,13 @@ def _held(scene: Scene, dt: float) -> Scene:
     held.springs = list(scene.springs)
     held._named = dict(scene._named)
     for tool in scene.tools:
-        k, b, arm = spring_constants(tool, dt)
-        for end in ENDS:
+        pull = spring_constants(tool, dt)
+        for end in DIRECTIONS:
             held.add_spring(
                 tool.index,
-                anchor_a=tool.grip + arm * end,
-                stiffness=k / 6.0,
-                damping=b / 6.0,
+                anchor_a=tool.grip + pull.arm * end,
+                stiffness=pull.k / ENDS,
+                damping=pull.b / ENDS,
             )
     return held
 

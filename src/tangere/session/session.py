@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -173,6 +173,7 @@ class Session:
         *,
         realtime: bool = True,
         record: str | os.PathLike[str] | None = None,
+        each: Callable[[], None] | None = None,
     ) -> Trace:
         """Everything that happened in `seconds`.
 
@@ -180,6 +181,7 @@ class Session:
             seconds: How long; None goes on until `stop` or Ctrl-C, in real time only.
             realtime: False: on the virtual clock, deterministic and without threads.
             record: File to record into while it runs; without, the trace is kept in memory.
+            each: Called after each contact period; it finds the scene between two steps.
         """
         ticks = 0
         if seconds is not None:
@@ -187,18 +189,20 @@ class Session:
         if not realtime:
             if seconds is None:
                 raise SceneError("Session.run: on the virtual clock give seconds, such as 10")
-            trace = self._run_virtual(ticks)
+            trace = self._run_virtual(ticks, each)
             if record is not None:
                 trace.save(record)
             return trace
         self.start(ticks, record=record)
+        if each is not None:
+            self.live.watch(each)
         try:
             self.wait()
         except KeyboardInterrupt:
             return self.stop("stopped by Ctrl-C")
         return self.stop()
 
-    def _run_virtual(self, ticks: int) -> Trace:
+    def _run_virtual(self, ticks: int, each: Callable[[], None] | None = None) -> Trace:
         """Both loops in turn: a contact period, then its ticks."""
         self._begin()
         for device in self.devices:
@@ -222,6 +226,8 @@ class Session:
                 run_ticks(rig, first, count, 0.0, block)
                 rows[first : first + count, i] = block[:count]
             self.turn_seconds.append(time.perf_counter() - begin)
+            if each is not None:
+                each()
         meta["end"] = "finished"
         return Trace(rows.reshape(ticks, -1), meta, [tool.name for tool in self.scene.tools])
 
