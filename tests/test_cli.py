@@ -246,7 +246,10 @@ def test_play_hands_over_what_was_asked(tangere: Run, monkeypatch: pytest.Monkey
         {
             "method": "volume",
             "integrator": "implicit",
+            "device": "browser",
+            "rate": 1000.0,
             "seconds": 2.0,
+            "record": None,
             "headless": True,
             "port": 9000,
             "dt": 0.002,
@@ -255,6 +258,11 @@ def test_play_hands_over_what_was_asked(tangere: Run, monkeypatch: pytest.Monkey
     assert calls[1][0] == "heap"
     assert calls[1][1]["method"] == "point"
     assert calls[1][1]["integrator"] == "explicit"
+    given = ("--device", "haply", "--device", "spacemouse", "--rate", "500", "--record", "a.h5")
+    assert tangere("play", "two-hands", *given)[0] == 0
+    assert calls[2][1]["device"] == ["haply", "spacemouse"]
+    assert calls[2][1]["rate"] == 500.0
+    assert calls[2][1]["record"] == Path("a.h5")
 
 
 def test_play_of_an_unknown_scene_suggests_one(tangere: Run) -> None:

@@ -115,12 +115,18 @@ def play(
         float | None, typer.Option(min=0.0, help="Stop after this time and print the summary [s].")
     ] = None,
     *,
+    device: Annotated[
+        list[str] | None,
+        typer.Option(help="What holds the tools; once for all, or once for each."),
+    ] = None,
+    rate: Annotated[float, typer.Option(help="Rate of the haptic loop [Hz].")] = 1000.0,
+    record: Annotated[Path | None, typer.Option(help="File to record the hands into.")] = None,
     headless: Annotated[
         bool,
         typer.Option("--headless", help="No page: run as fast as possible and print the summary."),
     ] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page.")] = 8080,
-    dt: Annotated[float, typer.Option(help="Simulation step [s].")] = 1e-3,
+    dt: Annotated[float, typer.Option(help="Step of a scene without a tool [s].")] = 1e-3,
 ) -> None:
     """Open an interactive scene in the browser."""
     from tangere.scene.library import SCENES, build
@@ -128,11 +134,15 @@ def play(
 
     if Path(scene).suffix == "" and scene not in SCENES:
         build(scene)  # says which name was meant
+    devices = device or ["browser"]
     start(
         scene,
         method=method,
         integrator=integrator,
+        device=devices[0] if len(devices) == 1 else devices,
+        rate=rate,
         seconds=seconds,
+        record=record,
         headless=headless,
         port=port,
         dt=dt,

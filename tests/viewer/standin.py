@@ -131,7 +131,7 @@ class StandIn:
                     coupling.stiffness * settings.coupling_stiffness_factor,
                     coupling.damping * settings.coupling_damping_factor,
                     "browser", 0.0, 0.0,
-                    hand=device.address, origin=tuple(float(x) for x in origin),
+                    hand=device.address, origin=(float(origin[0]), float(origin[1]), float(origin[2])),
                     coupling=Verdict("stable", "", "Stable with any device."),
                 )
             )  # fmt: skip

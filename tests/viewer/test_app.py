@@ -12,14 +12,14 @@ from tangere.geometry.shapes import Box
 from tangere.scene.library import build
 from tangere.scene.scene import Material, Scene
 from tangere.simulation import Volume
-from tangere.viewer.app import OWN_SCENE, page_builder, play
+from tangere.viewer.app import OWN_SCENE, page_builder, page_scenes, play
 from tangere.viewer.frame import Settings
 
 
 def test_headless_runs_the_asked_time_and_prints_a_summary(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    summary = play("blocks", seconds=0.3, headless=True)
+    summary = play("pyramid", seconds=0.3, headless=True)
     assert summary.simulated == pytest.approx(0.3)
     assert summary.steps == 300
     assert summary.most_contacts >= 6
@@ -40,9 +40,22 @@ def test_a_scene_of_ones_own(method: str) -> None:
 
 
 def test_a_scene_file(tmp_path: Path) -> None:
-    build("blocks").save(tmp_path / "mine.toml")
+    build("pyramid").save(tmp_path / "mine.toml")
     summary = play(str(tmp_path / "mine.toml"), seconds=0.01, headless=True)
     assert summary.scene == "mine.toml"
+
+
+def test_hands_keep_still_without_a_page(capsys: pytest.CaptureFixture[str]) -> None:
+    summary = play("blocks", seconds=0.1, headless=True)
+    assert summary.simulated == pytest.approx(0.1)
+    assert summary.faults == ()
+    assert summary.hands
+    assert summary.hands.splitlines()[0] in capsys.readouterr().out
+
+
+def test_there_is_nothing_to_record_without_a_hand(tmp_path: Path) -> None:
+    with pytest.raises(SceneError, match="pyramid has no tool"):
+        play("pyramid", seconds=0.1, headless=True, record=tmp_path / "a.h5")
 
 
 def stiff_block() -> Scene:
@@ -70,7 +83,8 @@ def test_by_default_nothing_explodes() -> None:
 
 def test_interpolated_friction_is_left_to_the_explicit_step() -> None:
     """A choice that only one of the steps knows is kept and obeyed by that one."""
-    first, build_page = page_builder("blocks")
+    first, plain = page_scenes("pyramid")
+    build_page = page_builder(plain)
     used = []
     for integrator in ("implicit", "explicit"):
         built = build_page(Settings(first, integrator=integrator, friction="vertex"))
@@ -86,7 +100,7 @@ def test_the_page_ends_by_itself_and_frees_its_port(capsys: pytest.CaptureFixtur
         busy.bind(("127.0.0.1", 0))
         busy.listen()
         port = int(busy.getsockname()[1])
-        summary = play("blocks", seconds=0.4, port=port, open_browser=False)
+        summary = play("pyramid", seconds=0.4, port=port, open_browser=False)
     assert summary.wall >= 0.4
     # The thread starts a moment before the clock does, and may end a frame after it.
     assert 0.0 < summary.simulated <= summary.wall + 0.1

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from viewer.browsing import KNOWN, PATIENCE, needs_chromium, on_screen, open_page, showing
 
-from tangere.viewer.app import described, page_builder
+from tangere.scene import library
+from tangere.viewer.app import described, page_builder, page_scenes
 from tangere.viewer.frame import Frame, Settings
 from tangere.viewer.host import Host
 from tangere.viewer.runner import Runner
@@ -54,7 +55,8 @@ class Session:
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Session]:
-    first, build = page_builder("pyramid")
+    first, plain = page_scenes("pyramid")
+    build = page_builder(plain)
     settings = Settings(first)
     build(settings).simulation.step(1)  # compiles where needed, before the page is timed
     runner = Runner(settings, build)
@@ -72,7 +74,7 @@ def drawn(scene: str, point: np.ndarray) -> np.ndarray:
     """Where the page's process draws a point of a scene [drawing units]."""
     server, _ = open_server(0, "test")
     stage = Stage(server)
-    stage.load(page_builder(scene)[1](Settings(scene)).scene)
+    stage.load(library.build(scene))
     close_server(server)
     return stage.drawn(point)
 

@@ -7,12 +7,13 @@ import sys
 import threading
 import time
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tangere.errors import SceneError
+from tangere.viewer.director import Director
 from tangere.viewer.frame import Settings
 from tangere.viewer.host import Host
 from tangere.viewer.runner import Built, Runner, Tally
@@ -20,6 +21,7 @@ from tangere.viewer.watch import Watch
 
 if TYPE_CHECKING:
     from tangere.scene.scene import Scene
+    from tangere.viewer.touch import Touch
 
 HEADLESS_SECONDS = 5.0  # [s] simulated without a page when nothing else is asked
 HEADLESS_CHUNK = 0.05  # [s] simulated between two checks
@@ -49,19 +51,27 @@ class PlaySummary:
     """Kinetic energy at the end [J]."""
     faults: tuple[str, ...]
     """What stopped the simulation, in words; empty when nothing did."""
+    hands: str = ""
+    """What the hands did, in a few lines; empty in a scene without a tool."""
 
     def __str__(self) -> str:
         """A few lines for the terminal."""
         pace = self.simulated / self.wall if self.wall > 0.0 else 0.0
+        computing = []
+        if self.worst_step_seconds > 0.0:
+            computing = [
+                f"  computing per step: mean {1e6 * self.step_seconds:.1f} us, "
+                f"worst frame {1e6 * self.worst_step_seconds:.1f} us"
+            ]
         lines = [
             f"{self.scene}, method {self.method}, {self.integrator} step of {1e3 * self.dt:g} ms",
             f"  simulated {self.simulated:.2f} s in {self.wall:.2f} s ({pace:.2f} x real time), "
             f"{self.steps} steps",
-            f"  computing per step: mean {1e6 * self.step_seconds:.1f} us, "
-            f"worst frame {1e6 * self.worst_step_seconds:.1f} us",
+            *computing,
             f"  most contacts {self.most_contacts}, kinetic energy at the end {self.kinetic:.3g} J",
         ]
         lines += [f"  {fault}" for fault in self.faults]
+        lines += [f"  {line}" for line in self.hands.splitlines()]
         return "\n".join(lines)
 
 
@@ -70,8 +80,11 @@ def play(
     *,
     method: str = "volume",
     integrator: str = "implicit",
+    device: str | Sequence[str] = "browser",
+    rate: float = 1000.0,
     dt: float = 1e-3,
     seconds: float | None = None,
+    record: str | os.PathLike[str] | None = None,
     headless: bool = False,
     port: int = 8080,
     open_browser: bool = True,
@@ -81,11 +94,15 @@ def play(
     Args:
         scene: A scene, the name of a built-in one, or the path of a scene file.
         method: "volume" or "point".
-        integrator: "implicit" (stable at any stiffness) or "explicit" (the papers' step).
-        dt: Step [s].
+        integrator: "implicit" (stable at any stiffness) or "explicit" (the papers' step), of a
+            scene without a tool; with one it is always implicit.
+        device: What holds the tools: one name for all of them, or one for each.
+        rate: Of the haptic loop [Hz].
+        dt: Step of a scene without a tool [s].
         seconds: Stop after this time on the wall [s]; None runs until Ctrl-C. Headless: simulated
             time [s], 5 s if not given.
-        headless: No page and no pace: simulate as fast as possible.
+        record: File to record the hands into.
+        headless: No page and no pace: simulate as fast as possible, with hands that keep still.
         port: Of the page, on this machine only; a busy one is stepped over.
         open_browser: Open the page where there is a screen; the address is printed in any case.
 
@@ -94,13 +111,29 @@ def play(
     """
     if seconds is not None and not 0.0 < seconds < float("inf"):
         raise SceneError(f"play seconds: must be positive, got {seconds:g}; leave it out to run on")
-    first, builder = page_builder(scene)
+    first, plain = page_scenes(scene)
+    builder = page_builder(plain)
     settings = Settings(first, method=method, integrator=integrator, dt=dt)
-    if headless:
+    held = bool(plain(first).tools)
+    if record is not None and not held:
+        raise SceneError(f"play record: {first} has no tool, so there is no hand to record")
+    file = None if record is None else Path(record)
+
+    def make(wanted: Settings) -> Runner | Touch:
+        from tangere.viewer.touch import Touch
+
+        if plain(wanted.scene).tools:
+            first_file = file if wanted is settings else None
+            return Touch(wanted, plain, device=device, rate=rate, record=first_file)
+        return Runner(wanted, builder)
+
+    if not headless:
+        summary = _run_page(settings, make, seconds, port, open_browser)
+    elif held:
+        summary = _run_still(settings, plain, rate, seconds or HEADLESS_SECONDS, file)
+    else:
         builder(settings).simulation.step(1)  # compiles what is not compiled yet
         summary = _run_headless(builder(settings), seconds or HEADLESS_SECONDS)
-    else:
-        summary = _run_page(settings, builder, seconds, port, open_browser)
     _say(str(summary))
     return summary
 
@@ -112,8 +145,9 @@ def scene_names() -> list[str]:
     return list(SCENES)
 
 
-def page_builder(scene: Scene | str) -> tuple[str, Callable[[Settings], Built]]:
-    """Name of the first scene, and a function from settings to a simulation."""
+def page_scenes(scene: Scene | str) -> tuple[str, Callable[[str], Scene]]:
+    """Name of the first scene, and a function from names to fresh scenes."""
+    from tangere.scene import library
     from tangere.scene.scene import Scene
 
     own: dict[str, Scene] = {}
@@ -128,14 +162,17 @@ def page_builder(scene: Scene | str) -> tuple[str, Callable[[Settings], Built]]:
     else:
         known = ", ".join(scene_names())
         raise SceneError(f"play: unknown scene {scene!r}; give a .toml file or one of: {known}")
+    return first, lambda name: own[name] if name in own else library.build(name)
+
+
+def page_builder(plain: Callable[[str], Scene]) -> Callable[[Settings], Built]:
+    """A function from settings to a simulation of a scene without a hand."""
 
     def build(settings: Settings) -> Built:
-        from tangere.scene import library
         from tangere.simulation import Simulation, Volume
         from tangere.viewer.feel import scaled
 
-        plain = own[settings.scene] if settings.scene in own else library.build(settings.scene)
-        chosen = scaled(plain, settings)
+        chosen = scaled(plain(settings.scene), settings)
         method: str | Volume = settings.method
         if method == "volume":
             friction = settings.friction if settings.integrator == "explicit" else "exact"
@@ -145,7 +182,7 @@ def page_builder(scene: Scene | str) -> tuple[str, Callable[[Settings], Built]]:
         )
         return Built(settings, chosen, simulation)
 
-    return first, build
+    return build
 
 
 def _run_headless(built: Built, seconds: float) -> PlaySummary:
@@ -176,47 +213,80 @@ def described(first: str) -> dict[str, str]:
     return {first: "", **{name: entry.description for name, entry in SCENES.items()}}
 
 
+def _run_still(
+    settings: Settings,
+    plain: Callable[[str], Scene],
+    rate: float,
+    seconds: float,
+    record: Path | None,
+) -> PlaySummary:
+    """Hands that keep still, on the virtual clock."""
+    from tangere.devices.simulated import Scripted
+    from tangere.session.session import Session
+
+    scene = plain(settings.scene)
+    still = [Scripted(lambda _: (0.0, 0.0, 0.0)) for _ in scene.tools]
+    session = Session(scene, method=settings.method, device=still, rate=rate)
+    begin = time.perf_counter()
+    trace = session.run(seconds, realtime=False, record=record)
+    wall = time.perf_counter() - begin
+    tally = Tally(
+        session.contact.turns, session.simulation.time, wall, len(session.simulation.contacts)
+    )
+    built = Built(settings, scene, session.simulation)
+    return _summary(built, tally, wall, str(trace.summary()))
+
+
 def _run_page(
     settings: Settings,
-    builder: Callable[[Settings], Built],
+    make: Callable[[Settings], Runner | Touch],
     seconds: float | None,
     port: int,
     open_browser: bool,
 ) -> PlaySummary:
     host = Host(described(settings.scene), port, _say)
-    runner: Runner | None = None
+    director: Director | None = None
     begin = end = time.perf_counter()
     try:
         host.start()
-        simulation = builder(settings).simulation  # refuses wrong settings before a page opens
+        first = make(settings)  # refuses wrong settings before a page opens
         host.wait()
         _say(f"{host.address}  (Ctrl-C ends it)")
         if open_browser and _has_screen():
             webbrowser.open(host.address)
-        simulation.step(1)  # on a fresh machine the kernels compile here, and the page says so
-        runner = Runner(settings, builder)
-        runner.start()
-        host.show(runner)
+        # On a fresh machine the kernels compile here, and the page says so.
+        director = Director(make, first)
+        host.show(director)
         begin = time.perf_counter()
         host.run(seconds, threading.Event())
     except KeyboardInterrupt:
         _say("")  # the terminal stands behind its ^C
     finally:
-        if runner is not None:
-            runner.stop()
+        if director is not None:
+            director.stop()
         end = time.perf_counter()
         host.close()
-    if runner is None:
+    if director is None:
         raise KeyboardInterrupt
-    return _summary(runner.built, runner.tally, end - begin)
+    return _page_summary(director.source, end - begin)
 
 
-def _summary(built: Built, tally: Tally, wall: float) -> PlaySummary:
+def _page_summary(source: Runner | Touch, wall: float) -> PlaySummary:
+    if isinstance(source, Runner):
+        return _summary(source.built, source.tally, wall)
+    session, settings = source.session, source.description.settings
+    tally = Tally(source.steps, source.simulated, most_contacts=source.most_contacts)
+    tally.faults = source.faults
+    summary = "" if source.trace is None else str(source.trace.summary())
+    return _summary(Built(settings, session.scene, session.simulation), tally, wall, summary)
+
+
+def _summary(built: Built, tally: Tally, wall: float, hands: str = "") -> PlaySummary:
     return PlaySummary(
         scene=built.settings.scene,
         method=built.settings.method,
-        integrator=built.settings.integrator,
-        dt=built.settings.dt,
+        integrator=built.simulation.integrator,
+        dt=built.simulation.dt,
         steps=tally.steps,
         simulated=tally.simulated,
         wall=wall,
@@ -225,6 +295,7 @@ def _summary(built: Built, tally: Tally, wall: float) -> PlaySummary:
         most_contacts=tally.most_contacts,
         kinetic=float(built.simulation.energy.kinetic),
         faults=tuple(tally.faults),
+        hands=hands,
     )
 
 
