@@ -18,6 +18,7 @@ _HOME = {
     "Cone": "geometry.shapes",
     "Convex": "geometry.shapes",
     "Cylinder": "geometry.shapes",
+    "DirectCoupling": "haptics.coupling",
     "Material": "scene.scene",
     "Mesh": "geometry.shapes",
     "Point": "simulation",
@@ -25,6 +26,7 @@ _HOME = {
     "SceneError": "errors",
     "Simulation": "simulation",
     "Sphere": "geometry.shapes",
+    "VirtualCoupling": "haptics.coupling",
     "Volume": "simulation",
     "contact_volume": "collision.volume",
     "distance": "collision.distance",
@@ -38,6 +40,7 @@ __all__ = [
     "Cone",
     "Convex",
     "Cylinder",
+    "DirectCoupling",
     "Material",
     "Mesh",
     "Point",
@@ -45,6 +48,7 @@ __all__ = [
     "SceneError",
     "Simulation",
     "Sphere",
+    "VirtualCoupling",
     "Volume",
     "__version__",
     "contact_volume",
@@ -67,6 +71,7 @@ if TYPE_CHECKING:
         Mesh,
         Sphere,
     )
+    from tangere.haptics.coupling import DirectCoupling, VirtualCoupling
     from tangere.scene.scene import Material, Scene
     from tangere.simulation import Point, Simulation, Volume
 
