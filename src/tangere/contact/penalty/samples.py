@@ -1,0 +1,227 @@
+"""Sample points of a surface with their normals, and a tree of balls around them.
+
+Points are spread like a Poisson disc: candidates in a fixed order, each kept unless a kept one with
+a similar normal is too near. Vertices of sharp edges come first, then points along such edges, then
+points on the faces, so that corners and edges are always there. Nothing is random: the same surface
+gives the same points.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from math import floor
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tangere._jit import cache_root, kernel
+from tangere._ptr import off, ptr
+from tangere.contact.penalty.field import (
+    Field,
+    edge_numbers,
+    read_arrays,
+    sample_field,
+    surface_of,
+    write_arrays,
+)
+from tangere.maths.vec import Array, IntArray, LongArray
+
+# An edge is sharp when its faces meet at more than 40°: a tube of 16 sides is smooth, a box is not.
+SHARP = np.cos(np.deg2rad(40.0))
+# Random discs of diameter s stop fitting at 0.70 / s² points per area: one per spacing².
+DISC = 0.83
+# Candidates per point kept.
+CANDIDATES = 6.0
+# Two points hide each other only when their normals are within 60°: both sides of a sheet stay.
+SAME_SIDE = 0.5
+# Points deeper than this, in spacings of the field, lie inside another part of the same body.
+BURIED = 0.5
+LEAF = 8
+CACHE_FORMAT = b"tangere-samples-1"
+
+# Columns of a point
+POINT = 0  # 3: [m]
+OUTWARD = 3  # 3: unit normal
+NPOINT = 6
+# Columns of a node of the tree
+BALL = 0  # 3 + 1: centre and radius [m]
+NBALL = 4
+FIRST, LAST, LEFT, RIGHT = 0, 1, 2, 3  # points; children, −1 for a leaf
+NLINK = 4
+
+
+class Samples(NamedTuple):
+    """Points of a surface, in the order of their tree.
+
+    | field   | meaning                                      | shape             |
+    | points  | POINT, OUTWARD                               | (n, NPOINT)       |
+    | balls   | BALL of each node                            | (m, NBALL)        |
+    | links   | FIRST, LAST, LEFT, RIGHT of each node        | (m, NLINK) int64  |
+    | spacing | s: one point stands for an area s² [m]       |                   |
+    """
+
+    points: Array
+    balls: Array
+    links: LongArray
+    spacing: float
+
+
+def surface_samples(points: Array, faces: IntArray, field: Field, most: int) -> Samples:
+    """Sample points about as far apart as the field's nodes, from the cache where known.
+
+    Args:
+        points: Vertices [m], shape (n, 3).
+        faces: Triangles of a closed surface, shape (t, 3).
+        field: Its distance field: points inside another part of the body are left out.
+        most: About so many points at most; a larger surface gets them further apart.
+    """
+    corners = points[faces]
+    cross = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    area = 0.5 * np.linalg.norm(cross, axis=1)
+    spacing = max(field.spacing, float(np.sqrt(area.sum() / most)))
+    key = hashlib.sha256(CACHE_FORMAT)
+    key.update(f"{spacing!r} {field.spacing!r} {points.shape} {faces.shape}".encode())
+    key.update(np.ascontiguousarray(points, dtype="<f8").tobytes())
+    key.update(np.ascontiguousarray(faces, dtype="<i4").tobytes())
+    path = cache_root() / "fields" / f"{key.hexdigest()[:32]}-points.npz"
+    stored = read_arrays(path, ("points", "balls", "links"))
+    if stored is not None:
+        return Samples(*stored, spacing)
+    candidates = np.concatenate(
+        (*_sharp_points(points, faces, spacing), _face_points(points, faces, area, spacing))
+    )
+    size = 1 << int(np.ceil(np.log2(2 * len(candidates) + 1)))
+    heads, following = np.full(size, -1, np.int64), np.full(len(candidates), -1, np.int64)
+    kept = np.zeros(len(candidates), dtype=np.bool_)
+    _throw(candidates, DISC * spacing, heads, following, kept)
+    chosen = candidates[kept]
+    values, _ = sample_field(field, chosen[:, POINT : POINT + 3])
+    chosen = np.ascontiguousarray(chosen[values > -BURIED * field.spacing])
+    order, balls, links = _tree(chosen[:, POINT : POINT + 3])
+    chosen = np.ascontiguousarray(chosen[order])
+    write_arrays(path, points=chosen, balls=balls, links=links)
+    return Samples(chosen, balls, links, spacing)
+
+
+def _sharp_points(points: Array, faces: IntArray, spacing: float) -> tuple[Array, Array]:
+    """Vertices of sharp edges, and points along these edges."""
+    normals = surface_of(points, faces).normals
+    number = edge_numbers(faces, len(points)).ravel()
+    order = np.argsort(number, kind="stable")
+    # A closed surface has each edge twice or, where parts touch, four times: compare in pairs.
+    one, two = order[0::2], order[1::2]
+    face = normals[:, 0]
+    sharp = np.einsum("ij,ij->i", face[one // 3], face[two // 3]) < SHARP
+    one = one[sharp]
+    tail, head = faces.ravel()[one], np.roll(faces, -1, axis=1).ravel()[one]
+    at_vertex = np.zeros_like(points)
+    at_vertex[faces.ravel()] = normals[:, 4:7].reshape(-1, 3)
+    ends = np.unique(np.concatenate((tail, head)))
+    rows = [np.zeros((0, NPOINT))]
+    for a, b, e in zip(tail, head, one, strict=True):
+        along = points[b] - points[a]
+        count = int(np.ceil(np.linalg.norm(along) / spacing))
+        t = np.arange(1, count) / count
+        normal = np.broadcast_to(normals[e // 3, 1 + e % 3], (len(t), 3))
+        rows.append(np.column_stack((points[a] + t[:, None] * along, normal)))
+    return (
+        _with_units(np.column_stack((points[ends], at_vertex[ends]))),
+        _with_units(np.concatenate(rows)),
+    )
+
+
+def _face_points(points: Array, faces: IntArray, area: Array, spacing: float) -> Array:
+    """Candidates evenly spread over the faces, in a scattered order.
+
+    Barycentric coordinates follow the additive sequence of the plastic number, which fills a square
+    evenly whatever the count [ROBERTS2018].
+    """
+    share = CANDIDATES * area / spacing**2
+    ends = np.floor(np.cumsum(share) + 0.5).astype(np.int64)
+    count = np.maximum(np.diff(ends, prepend=0), 1)  # a face of its own gets one at least
+    triangle = np.repeat(np.arange(len(faces)), count)
+    k = np.arange(len(triangle))
+    u, v = np.mod(0.5 + k * 0.7548776662466927, 1.0), np.mod(0.5 + k * 0.5698402909980532, 1.0)
+    fold = u + v > 1.0
+    u, v = np.where(fold, 1.0 - u, u), np.where(fold, 1.0 - v, v)
+    corners = points[faces[triangle]]
+    places = (
+        (1.0 - u - v)[:, None] * corners[:, 0] + u[:, None] * corners[:, 1]
+        + v[:, None] * corners[:, 2]
+    )  # fmt: skip
+    normals = surface_of(points, faces).normals[triangle, 0]
+    scattered = np.random.default_rng(0).permutation(len(triangle))
+    return np.column_stack((places, normals))[scattered]
+
+
+def _with_units(rows: Array) -> Array:
+    length = np.linalg.norm(rows[:, OUTWARD:], axis=1)
+    rows[:, OUTWARD:] /= np.maximum(length, 1e-300)[:, None]
+    return rows
+
+
+@kernel
+def _throw(
+    candidates: Array,
+    radius: float,
+    heads: LongArray,
+    following: LongArray,
+    kept: NDArray[np.bool_],
+) -> None:
+    """Mark the candidates that are not within `radius` of a kept one of similar normal.
+
+    Kept ones are found through a hash of the cell of side `radius` that they lie in.
+    """
+    rows, mask = ptr(candidates), heads.shape[0] - 1
+    for i in range(candidates.shape[0]):
+        x = off(rows, NPOINT * i)
+        ci, cj, ck = floor(x[0] / radius), floor(x[1] / radius), floor(x[2] / radius)
+        free = True
+        for cell in range(27):
+            a, b, c = ci + cell // 9 - 1, cj + cell // 3 % 3 - 1, ck + cell % 3 - 1
+            j = heads[_slot(int(a), int(b), int(c), mask)]
+            while j >= 0 and free:
+                y = off(rows, NPOINT * j)
+                dx, dy, dz = x[0] - y[0], x[1] - y[1], x[2] - y[2]
+                near = dx * dx + dy * dy + dz * dz < radius * radius
+                free = not near or x[3] * y[3] + x[4] * y[4] + x[5] * y[5] < SAME_SIDE
+                j = following[j]
+            if not free:
+                break
+        if free:
+            kept[i] = True
+            slot = _slot(int(ci), int(cj), int(ck), mask)
+            following[i] = heads[slot]
+            heads[slot] = i
+
+
+@kernel
+def _slot(i: int, j: int, k: int, mask: int) -> int:
+    """Place of a cell in the hash table."""
+    return (i * 73856093 ^ j * 19349663 ^ k * 83492791) & mask
+
+
+def _tree(places: Array) -> tuple[LongArray, Array, LongArray]:
+    """Order of the points, balls and links of a binary tree; halves across the longest side."""
+    order = np.arange(len(places))
+    balls: list[tuple[float, ...]] = []
+    links: list[list[int]] = []
+    waiting = [(0, len(places), -1, LEFT)]
+    while waiting:
+        first, last, parent, side = waiting.pop()
+        here = places[order[first:last]]
+        low, high = here.min(axis=0), here.max(axis=0)
+        centre = 0.5 * (low + high)
+        radius = float(np.sqrt(np.max(np.sum((here - centre) ** 2, axis=1))))
+        if parent >= 0:
+            links[parent][side] = len(balls)
+        balls.append((*centre, radius))
+        links.append([first, last, -1, -1])
+        if last - first > LEAF:
+            axis = int(np.argmax(high - low))
+            order[first:last] = order[first:last][np.argsort(here[:, axis], kind="stable")]
+            middle = (first + last) // 2
+            node = len(balls) - 1
+            waiting += [(middle, last, node, RIGHT), (first, middle, node, LEFT)]
+    return order, np.array(balls), np.array(links, dtype=np.int64)
