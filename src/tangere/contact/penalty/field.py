@@ -38,7 +38,7 @@ PtrF4 = NDArray[np.float32]
 
 # Spacing: a quarter of the thickness, but never finer or coarser than these shares of the size.
 PER_THICKNESS = 4.0
-FINEST, COARSEST = 1.0 / 400.0, 1.0 / 100.0
+FINEST, COARSEST = 1.0 / 400.0, 1.0 / 64.0
 # Share of the surface that may be thinner than the thickness found.
 THIN_SHARE = 0.25
 # Rays shot inwards times triangles tested when looking for the thickness.

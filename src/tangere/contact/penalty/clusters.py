@@ -1,0 +1,528 @@
+"""From many contacts to few planes: K-means clusters whose total force does not depend on them.
+
+The number of sample contacts says nothing about how stiff a contact should be, so each cluster of
+contacts is represented by one plane [OTADUY2005]. With s = δ + d the depth below the tolerance and
+a the area that a sample stands for, contact i has
+
+    weight  w = a u,   u = max(s, 0) + ε t⁴/R³,   t = δ + R        pressure  q = a u²
+
+The ε part is felt by contacts that are near but do not press yet (R: how far was looked): it places
+their planes ahead of the impact and is otherwise negligible. A contact enters with w = q = 0, so
+every representative is continuous at entry. Cluster j of body β has
+
+    r̄ = Σ q r / Σ q,  n̄ = Σ q n / |Σ q n|,  s̄ = Σ w s / Σ w,  k_j = k (|Σ_j q n| / Σ_j q) (Σ_j w / Σ_β w)
+
+Then k_j s̄ n̄ = k Σ_j q n / Σ_β w: the force of all planes is k Σ q n / Σ w however the contacts are
+grouped, and so is the torque as far as the normals of a group agree. Regrouping moves stiffness
+between planes, not force. With "each", the paper's way, every plane has k instead.
+
+Groups are kept from one update to the next in the tool's frame. A new group takes over from its
+parent, and a dying one hands over to its heir, in equal parts over the time of the blend.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from tangere._jit import kernel
+from tangere._ptr import PtrF8, PtrI8, local_f8, off, ptr
+from tangere.contact.penalty.contacts import (
+    CONTACT_AREA,
+    CONTACT_BODY,
+    CONTACT_DEPTH,
+    CONTACT_LOCAL,
+    CONTACT_NORMAL,
+    MAX_PLANES,
+    NCONTACT,
+    NPLANE,
+    NPOSE,
+    PLANE_ANCHOR,
+    PLANE_BODY,
+    PLANE_DAMPING,
+    PLANE_DEPTH,
+    PLANE_NAME,
+    PLANE_NORMAL,
+    PLANE_POINT,
+    PLANE_STIFFNESS,
+    PLANE_TOLERANCE,
+    PLANE_VELOCITY,
+    PLANE_WEIGHT,
+    POSE_OMEGA,
+    POSE_QUATERNION,
+    POSE_VELOCITY,
+)
+from tangere.maths.quat import matrix_into, turn, turn_back
+from tangere.maths.vec import Array, LongArray, Vec3, add, axpy, cross, dot, norm, scale, sub
+
+# Weight of contacts that do not press yet, relative to those that do.
+NEAR = 1e-4
+# Distance of a contact from a centroid: places in units of a fifth of the tool's radius, normals
+# times NORMALS. Beyond SPAWN a contact starts a cluster of its own, below MERGE two become one.
+NORMALS = 0.3
+SPAWN = 1.5
+MERGE = 0.5
+# Added to the distance where normals are opposed: such contacts never share a plane if avoidable.
+OPPOSED = 4.0
+PASSES = 2  # of Lloyd's algorithm after the warm start
+
+# Columns of a centroid
+AT = 0  # 3: place, tool's frame [m]
+WAY = 3  # 3: unit normal, tool's frame
+BODY = 6
+NAME = 7
+BLEND = 8  # its share of its contacts, 0 to 1; the rest is its parent's or heir's
+TREND = 9  # +1: being born, 0: alive, −1: dying
+OTHER = 10  # name of parent or heir
+NCENTROID = 11
+# Columns of its sums
+SUM_W, SUM_WS, SUM_Q, SUM_QR, SUM_QN = 0, 1, 2, 3, 6
+NSUM = 9
+NMEAN = 7
+# Room on the stack for those of all centroids
+ALL_SUMS, ALL_MEANS = MAX_PLANES * NSUM, MAX_PLANES * NMEAN
+
+STATE_COUNT, STATE_NAME = 0, 1
+
+
+class Clusters(NamedTuple):
+    """What is remembered between updates, and room for the work.
+
+    | field     | meaning                                       | shape                   |
+    | centroids | AT, WAY, BODY, …                              | (MAX_PLANES, NCENTROID) |
+    | state     | number of centroids, last name given          | (2,) int64              |
+    | member    | centroid of each contact                      | (contacts,) int64       |
+    | away      | squared distance from it                      | (contacts,)             |
+    """
+
+    centroids: Array
+    state: LongArray
+    member: LongArray
+    away: Array
+
+
+class Response(NamedTuple):
+    """What an update gives.
+
+    | field     | meaning                                                               | shape    |
+    | planes    | PLANE_…                                                               | (16, 19) |
+    | wrench    | force and torque on the tool at its frame's origin [N, N m]           | (6,)     |
+    | stiffness | −∂W/∂(x, φ), φ a turn in world axes                                   | (6, 6)   |
+    | damping   | −∂W/∂(v, ω)                                                           | (6, 6)   |
+    | reactions | force and torque on each body at its origin; floors: world's origin   | (b+f, 6) |
+    """
+
+    planes: Array
+    wrench: Array
+    stiffness: Array
+    damping: Array
+    reactions: Array
+
+
+def new_clusters(contacts: int) -> Clusters:
+    """Arrays for so many contacts."""
+    return Clusters(
+        np.zeros((MAX_PLANES, NCENTROID)),
+        np.zeros(2, dtype=np.int64),
+        np.zeros(contacts, dtype=np.int64),
+        np.zeros(contacts),
+    )
+
+
+def new_response(partners: int) -> Response:
+    """Arrays for the contact with so many bodies and floors."""
+    return Response(
+        np.zeros((MAX_PLANES, NPLANE)),
+        np.zeros(6),
+        np.zeros((6, 6)),
+        np.zeros((6, 6)),
+        np.zeros((partners, 6)),
+    )
+
+
+@kernel
+def cluster(
+    rows: Array,
+    contacts: int,
+    poses: Array,
+    laws: Array,
+    clusters: Clusters,
+    response: Response,
+    lengths: tuple[float, float, float, float, float],
+    counts: tuple[int, int, int],
+) -> int:
+    """Group the contacts, write planes and response; returns the number of planes.
+
+    `lengths`: tolerance d, reach R, unit of place ℓ [m], blend and period [s]. `counts`: most
+    clusters, whether they share the stiffness, number of bodies.
+    """
+    d, reach, unit, blend, period = lengths
+    most, shared, bodies = counts
+    p, c, state = ptr(rows), ptr(clusters.centroids), ptr(clusters.state)
+    member, away = ptr(clusters.member), ptr(clusters.away)
+    r_tool = local_f8(9)
+    pose = ptr(poses)
+    matrix_into(
+        (pose[POSE_QUATERNION], pose[POSE_QUATERNION + 1], pose[POSE_QUATERNION + 2],
+         pose[POSE_QUATERNION + 3]), r_tool,
+    )  # fmt: skip
+    work = Work(p, contacts, c, state, member, away, r_tool, d, reach, unit)
+    _age(work, period / blend if blend > 0.0 else inf)
+    for i in range(contacts):
+        _choose(work, i)
+    _spawn(work, most, blend > 0.0)
+    for _ in range(PASSES):
+        _move_centroids(work)
+        for i in range(contacts):
+            _choose(work, i)
+    _drop_empty(work)
+    _merge(work, blend > 0.0)
+    sums = local_f8(ALL_SUMS)
+    _sum_up(work, sums)
+    count = _planes(work, sums, poses, laws, response.planes, (shared, bodies))
+    _total(count, poses, r_tool, bodies, response)
+    return count
+
+
+class Work(NamedTuple):
+    """What the passes of one update share."""
+
+    rows: PtrF8
+    contacts: int
+    centroids: PtrF8
+    state: PtrI8
+    member: PtrI8
+    away: PtrF8
+    turn: PtrF8
+    tolerance: float
+    reach: float
+    unit: float
+
+
+@kernel
+def _weight(w: Work, row: PtrF8) -> tuple[float, float]:
+    """Weight a u of a contact, and u."""
+    t = max(row[CONTACT_DEPTH] + w.reach, 0.0)
+    u = max(row[CONTACT_DEPTH] + w.tolerance, 0.0) + NEAR * t * t * t * t / w.reach**3
+    return row[CONTACT_AREA] * u, u
+
+
+@kernel
+def _distance(w: Work, row: PtrF8, way: Vec3, c: PtrF8) -> float:
+    """Squared distance of a contact, normal `way` in the tool's frame, from a centroid."""
+    if c[BODY] != row[CONTACT_BODY]:
+        return inf
+    x, y, z = row[CONTACT_LOCAL] - c[AT], row[CONTACT_LOCAL + 1] - c[AT + 1], row[CONTACT_LOCAL + 2] - c[AT + 2]
+    cosine = way[0] * c[WAY] + way[1] * c[WAY + 1] + way[2] * c[WAY + 2]
+    apart = (x * x + y * y + z * z) / (w.unit * w.unit) + NORMALS * NORMALS * 2.0 * (1.0 - cosine)
+    return apart + OPPOSED if cosine < 0.0 else apart
+
+
+@kernel
+def _choose(w: Work, i: int) -> None:
+    """Give contact i to the nearest centroid."""
+    row = off(w.rows, NCONTACT * i)
+    way = turn_back(w.turn, (row[CONTACT_NORMAL], row[CONTACT_NORMAL + 1], row[CONTACT_NORMAL + 2]))
+    best, at = inf, -1
+    for j in range(w.state[STATE_COUNT]):
+        apart = _distance(w, row, way, off(w.centroids, NCENTROID * j))
+        if apart < best:
+            best, at = apart, j
+    w.member[i] = at
+    w.away[i] = best
+
+
+@kernel
+def _spawn(w: Work, most: int, blended: bool) -> None:
+    """New centroids at the farthest contacts, one by one, while there is need and room.
+
+    A body without any centroid gets one even beyond `most`: its contacts would be lost otherwise.
+    """
+    while w.state[STATE_COUNT] < MAX_PLANES:
+        worst, at = SPAWN * SPAWN, -1
+        for i in range(w.contacts):
+            if w.away[i] > worst:
+                worst, at = w.away[i], i
+        if at < 0 or (w.state[STATE_COUNT] >= most and worst < inf):
+            return
+        if worst == inf:  # the heaviest contact of that body, not the first
+            at = _heaviest(w, at)
+        parent = w.member[at]
+        row = off(w.rows, NCONTACT * at)
+        c = off(w.centroids, NCENTROID * w.state[STATE_COUNT])
+        w.state[STATE_NAME] += 1
+        way = turn_back(
+            w.turn, (row[CONTACT_NORMAL], row[CONTACT_NORMAL + 1], row[CONTACT_NORMAL + 2])
+        )
+        for k in range(3):
+            c[AT + k] = row[CONTACT_LOCAL + k]
+            c[WAY + k] = way[k]
+        c[BODY] = row[CONTACT_BODY]
+        c[NAME] = w.state[STATE_NAME]
+        c[BLEND], c[TREND], c[OTHER] = 1.0, 0.0, 0.0
+        if blended and parent >= 0 and worst < OPPOSED:
+            c[BLEND], c[TREND] = 0.0, 1.0
+            c[OTHER] = w.centroids[NCENTROID * parent + NAME]
+        w.state[STATE_COUNT] += 1
+        for i in range(w.contacts):
+            other = off(w.rows, NCONTACT * i)
+            n = (other[CONTACT_NORMAL], other[CONTACT_NORMAL + 1], other[CONTACT_NORMAL + 2])
+            apart = _distance(w, other, turn_back(w.turn, n), c)
+            if apart < w.away[i]:
+                w.away[i] = apart
+                w.member[i] = w.state[STATE_COUNT] - 1
+
+
+@kernel
+def _heaviest(w: Work, like: int) -> int:
+    """The heaviest contact with the body of contact `like`."""
+    body = w.rows[NCONTACT * like + CONTACT_BODY]
+    best, at = -1.0, like
+    for i in range(w.contacts):
+        row = off(w.rows, NCONTACT * i)
+        if row[CONTACT_BODY] == body:
+            weight, _ = _weight(w, row)
+            if weight > best:
+                best, at = weight, i
+    return at
+
+
+@kernel
+def _move_centroids(w: Work) -> None:
+    """Every centroid to the weighted mean of its contacts."""
+    means = local_f8(ALL_MEANS)
+    for k in range(NMEAN * w.state[STATE_COUNT]):
+        means[k] = 0.0
+    for i in range(w.contacts):
+        if w.member[i] < 0:
+            continue
+        row, m = off(w.rows, NCONTACT * i), off(means, NMEAN * w.member[i])
+        weight, _ = _weight(w, row)
+        m[6] += weight
+        for k in range(3):
+            m[k] += weight * row[CONTACT_LOCAL + k]
+            m[3 + k] += weight * row[CONTACT_NORMAL + k]
+    for j in range(w.state[STATE_COUNT]):
+        m, c = off(means, NMEAN * j), off(w.centroids, NCENTROID * j)
+        length = norm((m[3], m[4], m[5]))
+        if m[6] <= 0.0 or length <= 0.0:
+            continue
+        way = turn_back(w.turn, scale(1.0 / length, (m[3], m[4], m[5])))
+        for k in range(3):
+            c[AT + k] = m[k] / m[6]
+            c[WAY + k] = way[k]
+
+
+@kernel
+def _age(w: Work, share: float) -> None:
+    """Blend on by one period; who has died is removed, who is fully born is on its own."""
+    for j in range(w.state[STATE_COUNT] - 1, -1, -1):
+        c = off(w.centroids, NCENTROID * j)
+        if c[TREND] == 0.0:
+            continue
+        if _find(w, c[OTHER]) < 0:
+            c[BLEND] = 1.0
+        c[BLEND] = min(max(c[BLEND] + c[TREND] * share, 0.0), 1.0)
+        if c[TREND] < 0.0 and c[BLEND] == 0.0:
+            _remove(w, j)
+        elif c[BLEND] == 1.0:
+            c[TREND], c[OTHER] = 0.0, 0.0
+
+
+@kernel
+def _find(w: Work, name: float) -> int:
+    """Place of the centroid of that name; −1 if it is gone."""
+    for j in range(w.state[STATE_COUNT]):
+        if w.centroids[NCENTROID * j + NAME] == name:
+            return j
+    return -1
+
+
+@kernel
+def _remove(w: Work, j: int) -> None:
+    """Take centroid j out; the order of the others stays."""
+    w.state[STATE_COUNT] -= 1
+    for k in range(NCENTROID * j, NCENTROID * w.state[STATE_COUNT]):
+        w.centroids[k] = w.centroids[k + NCENTROID]
+    for i in range(w.contacts):
+        if w.member[i] > j:
+            w.member[i] -= 1
+
+
+@kernel
+def _drop_empty(w: Work) -> None:
+    """Take out the centroids without contacts: they have no force to hand over."""
+    for j in range(w.state[STATE_COUNT] - 1, -1, -1):
+        empty = True
+        for i in range(w.contacts):
+            if w.member[i] == j:
+                empty = False
+                break
+        if empty:
+            _remove(w, j)
+    for j in range(w.state[STATE_COUNT]):
+        c = off(w.centroids, NCENTROID * j)
+        if c[TREND] != 0.0 and _find(w, c[OTHER]) < 0:
+            c[BLEND], c[TREND], c[OTHER] = 1.0, 0.0, 0.0
+
+
+@kernel
+def _merge(w: Work, blended: bool) -> None:
+    """Of two living centroids too close to each other the younger begins to die."""
+    for j in range(w.state[STATE_COUNT] - 1, 0, -1):
+        b = off(w.centroids, NCENTROID * j)
+        for i in range(j):
+            a = off(w.centroids, NCENTROID * i)
+            if a[BODY] != b[BODY] or a[TREND] < 0.0 or b[TREND] < 0.0:
+                continue
+            x, y, z = a[AT] - b[AT], a[AT + 1] - b[AT + 1], a[AT + 2] - b[AT + 2]
+            cosine = a[WAY] * b[WAY] + a[WAY + 1] * b[WAY + 1] + a[WAY + 2] * b[WAY + 2]
+            apart = (x * x + y * y + z * z) / (w.unit * w.unit)
+            apart += NORMALS * NORMALS * 2.0 * (1.0 - cosine)
+            if apart < MERGE * MERGE and cosine > 0.0:
+                b[TREND], b[OTHER] = -1.0, a[NAME]
+                if not blended:
+                    b[BLEND] = 0.0
+                break
+
+
+@kernel
+def _sum_up(w: Work, sums: PtrF8) -> None:
+    """Sums over the contacts of each centroid, those of the unblended share going to its other."""
+    for k in range(NSUM * w.state[STATE_COUNT]):
+        sums[k] = 0.0
+    for i in range(w.contacts):
+        j = w.member[i]
+        if j < 0:
+            continue
+        c, row = off(w.centroids, NCENTROID * j), off(w.rows, NCONTACT * i)
+        own = c[BLEND]
+        _add(w, off(sums, NSUM * j), row, own)
+        if own < 1.0:
+            _add(w, off(sums, NSUM * _find(w, c[OTHER])), row, 1.0 - own)
+
+
+@kernel
+def _add(w: Work, sums: PtrF8, row: PtrF8, share: float) -> None:
+    """A share of one contact."""
+    weight, u = _weight(w, row)
+    weight *= share
+    q = weight * u
+    sums[SUM_W] += weight
+    sums[SUM_WS] += weight * (row[CONTACT_DEPTH] + w.tolerance)
+    sums[SUM_Q] += q
+    for k in range(3):
+        sums[SUM_QR + k] += q * row[CONTACT_LOCAL + k]
+        sums[SUM_QN + k] += q * row[CONTACT_NORMAL + k]
+
+
+@kernel
+def _planes(
+    w: Work, sums: PtrF8, poses: Array, laws: Array, planes_out: Array, counts: tuple[int, int]
+) -> int:
+    """One plane for each centroid that has any weight; returns their number."""
+    shared, bodies = counts
+    out, pose, law = ptr(planes_out), ptr(poses), ptr(laws)
+    count = 0
+    for j in range(w.state[STATE_COUNT]):
+        s, c = off(sums, NSUM * j), off(w.centroids, NCENTROID * j)
+        pressure = norm((s[SUM_QN], s[SUM_QN + 1], s[SUM_QN + 2]))
+        if not (pressure > 0.0 and s[SUM_Q] > 0.0):
+            continue
+        all_weight = 0.0
+        for i in range(w.state[STATE_COUNT]):
+            if w.centroids[NCENTROID * i + BODY] == c[BODY]:
+                all_weight += sums[NSUM * i + SUM_W]
+        body = int(c[BODY])
+        partner = body if body >= 0 else bodies - 1 - body
+        share = s[SUM_W] / all_weight
+        factor = share * pressure / s[SUM_Q] if shared == 1 else c[BLEND]
+        n = scale(1.0 / pressure, (s[SUM_QN], s[SUM_QN + 1], s[SUM_QN + 2]))
+        r = scale(1.0 / s[SUM_Q], (s[SUM_QR], s[SUM_QR + 1], s[SUM_QR + 2]))
+        depth = s[SUM_WS] / s[SUM_W] - w.tolerance
+        p = add(turn(w.turn, r), (pose[0], pose[1], pose[2]))
+        anchor = axpy(-depth, n, p)
+        u = (0.0, 0.0, 0.0)
+        if body >= 0:
+            b = off(pose, NPOSE * (body + 1))
+            omega = (b[POSE_OMEGA], b[POSE_OMEGA + 1], b[POSE_OMEGA + 2])
+            arm = sub(anchor, (b[0], b[1], b[2]))
+            v = (b[POSE_VELOCITY], b[POSE_VELOCITY + 1], b[POSE_VELOCITY + 2])
+            u = add(v, cross(omega, arm))
+        plane = off(out, NPLANE * count)
+        for k in range(3):
+            plane[PLANE_POINT + k] = r[k]
+            plane[PLANE_ANCHOR + k] = anchor[k]
+            plane[PLANE_NORMAL + k] = n[k]
+            plane[PLANE_VELOCITY + k] = u[k]
+        plane[PLANE_STIFFNESS] = factor * law[2 * partner]
+        plane[PLANE_DAMPING] = factor * law[2 * partner + 1]
+        plane[PLANE_TOLERANCE] = w.tolerance
+        plane[PLANE_DEPTH] = depth
+        plane[PLANE_BODY] = body
+        plane[PLANE_NAME] = c[NAME]
+        plane[PLANE_WEIGHT] = share
+        count += 1
+    return count
+
+
+@kernel
+def _total(count: int, poses: Array, r_tool: PtrF8, bodies: int, response: Response) -> None:
+    """Wrench of all planes on the tool, its derivatives, and the reactions.
+
+    F = −s n, T = a × F with a = Rr;  −∂W/∂(x, φ) = Σ k h hᵀ − [0, 0; 0, F× a×] with h = (n, a × n).
+    """
+    pose = ptr(poses)
+    wrench, reactions = ptr(response.wrench), ptr(response.reactions)
+    stiff, damp = ptr(response.stiffness), ptr(response.damping)
+    for k in range(6):
+        wrench[k] = 0.0
+    for k in range(36):
+        stiff[k] = 0.0
+        damp[k] = 0.0
+    for k in range(6 * response.reactions.shape[0]):
+        reactions[k] = 0.0
+    v = (pose[POSE_VELOCITY], pose[POSE_VELOCITY + 1], pose[POSE_VELOCITY + 2])
+    omega = (pose[POSE_OMEGA], pose[POSE_OMEGA + 1], pose[POSE_OMEGA + 2])
+    h = local_f8(6)
+    for j in range(count):
+        plane = off(ptr(response.planes), NPLANE * j)
+        n = (plane[PLANE_NORMAL], plane[PLANE_NORMAL + 1], plane[PLANE_NORMAL + 2])
+        a = turn(r_tool, (plane[PLANE_POINT], plane[PLANE_POINT + 1], plane[PLANE_POINT + 2]))
+        u = (plane[PLANE_VELOCITY], plane[PLANE_VELOCITY + 1], plane[PLANE_VELOCITY + 2])
+        below = plane[PLANE_DEPTH] + plane[PLANE_TOLERANCE]
+        speed = dot(n, sub(add(v, cross(omega, a)), u))
+        k_plane, b_plane = plane[PLANE_STIFFNESS], plane[PLANE_DAMPING]
+        s = k_plane * below + b_plane * speed
+        if below <= 0.0 or s <= 0.0:
+            continue
+        force = scale(-s, n)
+        arm = cross(a, n)
+        for k in range(3):
+            h[k] = n[k]
+            h[3 + k] = arm[k]
+        torque = cross(a, force)
+        for k in range(3):
+            wrench[k] += force[k]
+            wrench[3 + k] += torque[k]
+        for i in range(6):
+            for k in range(6):
+                stiff[6 * i + k] += k_plane * h[i] * h[k]
+                damp[6 * i + k] += b_plane * h[i] * h[k]
+        # F× a× = a Fᵀ − (F·a) I
+        inner = dot(force, a)
+        for i in range(3):
+            for k in range(3):
+                stiff[6 * (3 + i) + 3 + k] -= a[i] * force[k] - (inner if i == k else 0.0)
+        body = int(plane[PLANE_BODY])
+        row = off(reactions, 6 * (body if body >= 0 else bodies - 1 - body))
+        point = add(a, (pose[0], pose[1], pose[2]))
+        if body >= 0:
+            b = off(pose, NPOSE * (body + 1))
+            point = sub(point, (b[0], b[1], b[2]))
+        back = cross(point, force)
+        for k in range(3):
+            row[k] -= force[k]
+            row[3 + k] -= back[k]
