@@ -65,7 +65,7 @@ from tangere.contact.penalty.samples import (
     surface_samples,
 )
 from tangere.errors import SceneError
-from tangere.geometry.checks import hint, integer, number, positive, show, unit, vector
+from tangere.geometry.checks import hint, integer, number, positive, rotation, show, unit, vector
 from tangere.maths.quat import matrix_into, product, turn, turn_back
 from tangere.maths.vec import Array, LongArray, Vec3, add, axpy, dot, norm, scale, sub
 
@@ -433,11 +433,9 @@ def _inverse_frame(frame: Frame | None) -> Array:
     if frame is None:
         return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
     position = vector(frame[0], "PenaltyContact frame position")
-    w, x, y, z = unit(frame[1], "PenaltyContact frame orientation (w, x, y, z)", 4)
-    back = (float(w), -float(x), -float(y), -float(z))
-    matrix = np.zeros(9)
-    matrix_into(back, ptr(matrix))
-    return np.concatenate((-matrix.reshape(3, 3) @ position, back))
+    turned = unit(frame[1], "PenaltyContact frame orientation (w, x, y, z)", 4)
+    back = turned * np.array([1.0, -1.0, -1.0, -1.0])
+    return np.concatenate((-rotation(back) @ position, back))
 
 
 def _floor(floor: tuple[ArrayLike, float]) -> Array:
