@@ -13,6 +13,7 @@ from tangere.experiments import (
     hasegawa2004_falling_cube,
     hasegawa2004_stick_slip,
     otaduy2005_free_spoon,
+    otaduy2005_spoon_and_cup,
     spin_down,
 )
 from tangere.experiments.experiment import Experiment
@@ -24,6 +25,7 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
         hasegawa2004_falling_cube,
         hasegawa2004_stick_slip,
         otaduy2005_free_spoon,
+        otaduy2005_spoon_and_cup,
         spin_down,
         cube_toss,
         energy_audit,
