@@ -215,10 +215,10 @@ def check(result: Result) -> list[Claim]:
     felt = two.ringing(OUT_FORCE, p)
     calm = max(felt, rings[TWO])
     before, during = _means(two)
-    share_free = before / during
+    share_free = _ratio(before, during)
     free = float(np.mean(result.preludes[ONE]))
     _, pressed = _means(one)
-    share_wave = float(np.mean(result.preludes[TWO])) / during
+    share_wave = _ratio(float(np.mean(result.preludes[TWO])), during)
     lost = max(float(np.max(each.out[:, OUT_DEVIATION])) for each in runs.values())
     return [
         Claim("finite", "all three settings: the grip stays within 30 mm of the hand",
@@ -230,15 +230,15 @@ def check(result: Result) -> list[Claim]:
         Claim("calm-2", f"(2): contact and coupling force above {HIGH_PASS:g} Hz below 0.05 N RMS",
               "stable", calm, "N", calm < 0.05),
         Claim("rings-1", "(1): contact force rings at least 3 times as much as in (2)",
-              "oscillates", rings[ONE] / rings[TWO], "", rings[ONE] >= 3.0 * rings[TWO]),
+              "oscillates", _ratio(rings[ONE], rings[TWO]), "", rings[ONE] >= 3.0 * rings[TWO]),
         Claim("rings-3", "(3): contact force rings at least 3 times as much as in (2)",
-              "oscillates", rings[THREE] / rings[TWO], "", rings[THREE] >= 3.0 * rings[TWO]),
+              "oscillates", _ratio(rings[THREE], rings[TWO]), "", rings[THREE] >= 3.0 * rings[TWO]),
         Claim("distinct-2", "(2): mean force felt before contact below 20 % of that in contact",
               "clearly distinct", 100 * share_free, "%", share_free < 0.2),
         Claim("distinct-2-waved", "(2): mean force felt when waved freely below 20 % of that in "
               "contact", "clearly distinct", 100 * share_wave, "%", share_wave < 0.2),
         Claim("alike-1", "(1): mean force felt when waved freely at least 50 % of that in contact",
-              "very similar", 100 * free / pressed, "%", free >= 0.5 * pressed),
+              "very similar", 100 * _ratio(free, pressed), "%", free >= 0.5 * pressed),
     ]  # fmt: skip
 
 
@@ -273,6 +273,10 @@ def beside(result: Result) -> list[Reading]:
         for name, each in result.at_centre.items()
     ]  # fmt: skip
     return rows
+
+
+def _ratio(a: float, b: float) -> float:
+    return a / b if b > 0.0 else math.nan
 
 
 def _means(each: Run) -> tuple[float, float]:
