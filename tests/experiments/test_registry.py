@@ -13,7 +13,8 @@ from tangere.experiments.registry import EXPERIMENTS, find, select
 
 
 def test_the_papers_experiments_are_there() -> None:
-    papers = ["block-tower", "falling-cube", "stick-slip", "free-spoon", "spin-down"]
+    papers = ["block-tower", "falling-cube", "stick-slip", "free-spoon"]
+    papers += ["spoon-and-cup", "spin-down"]
     assert list(EXPERIMENTS) == [*papers, "cube-toss", "energy-audit"]
 
 

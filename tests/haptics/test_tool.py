@@ -171,6 +171,9 @@ def test_jacobian_with_friction(mu: float) -> None:
 
             held[i] = law
         check_derivatives(rig, held=held)
+        block = -rates(rig)[1][7:10, :3]
+        assert block == pytest.approx(block.T, rel=1e-12, abs=1e-9)
+        assert np.linalg.eigvalsh(block).min() > 0.0
 
 
 # ------------------------------------------------ forms of the step
@@ -711,6 +714,17 @@ def test_a_lost_tool_is_put_back_to_the_hand(where: str) -> None:
     assert step(rig) == 0
     assert rig.out[OUT_DEVIATION] < 1e-3
     assert rig.out[OUT_ANGLE] < 0.05
+
+
+@pytest.mark.nojit
+def test_a_hand_that_is_no_number_leaves_the_tool_where_it_was() -> None:
+    rig = random_rig(np.random.default_rng(19), planes=0)
+    good, before = rig.hand.copy(), rig.tool.copy()
+    rig.hand[1] = np.nan
+    assert step(rig) == FAULT_TOOL
+    assert rig.tool.tolist() == [*before[:7], *[0.0] * 6]
+    rig.hand[:] = good
+    assert step(rig) == 0
 
 
 def test_an_explicit_rule_loses_a_light_tool() -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -233,15 +233,15 @@ def plot(result: Result) -> list[Figure]:
         size=(10.2, 3.5),
     )
     looks = {BE: ("-", "volume"), RK4: ("--", "point"), FE: (":", "Bullet")}
-    widths = np.linspace(1.0, 2.4, max(len(p.shown), 2))
-    for (rule, m), width in zip(p.shown, widths, strict=False):
+    heaviest = max(m for _, m in p.shown)
+    for rule, m in p.shown:
         each = result.runs[rule, m]
         time = p.dt * np.arange(1, len(each.deviation) + 1)
         dash, colour = looks[rule]
-        style = {
+        style: dict[str, Any] = {
             "ls": dash,
             "color": COLOURS[colour],
-            "lw": width,
+            "alpha": 1.0 + 0.25 * math.log10(m / heaviest),  # the lighter the paler
             "label": f"{rule}, {1e3 * m:g} g",
         }
         left.plot(time, 1e3 * each.deviation, **style)

@@ -15,6 +15,7 @@ name: the hand of the free-spoon experiment, in the first 0.4 s, before the spoo
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -25,7 +26,7 @@ from tangere.contact.penalty.contacts import PLANE_NAME, PLANE_VELOCITY
 from tangere.contact.penalty.method import Penalty, PenaltyContact, Sharing
 from tangere.experiments import otaduy2005_free_spoon as free_spoon
 from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
-from tangere.experiments.figures import COLOURS, FAINT, canvas, house_style
+from tangere.experiments.figures import COLOURS, FAINT, INK, canvas, house_style
 from tangere.experiments.pictures import Camera
 from tangere.geometry.checks import rotation
 from tangere.geometry.shapes import Shape
@@ -175,8 +176,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Result:
-    """Runs by setting, |F_c| of the free preludes, the settings handed over otherwise or held
-    elsewhere."""
+    """Runs and |F_c| of the free preludes by setting; runs handed over or held otherwise."""
 
     params: Params
     runs: dict[str, Run]
@@ -202,7 +202,7 @@ def run(params: Params, tell: Tell = silent) -> Result:
             tell(0.3 + 0.7 * i / 3, f"{name}, handed over otherwise")
             for variant, hand_over in VARIANTS.items():
                 variants[name, variant] = press(p, tool, cup_shape, name, hand_over)
-            held = tool._replace_grip(np.zeros(3))
+            held = dataclasses.replace(tool, grip=np.zeros(3))
             at_centre[name] = press(p, held, cup_shape, name, PLANES)
     return Result(p, runs, preludes, variants, at_centre)
 
@@ -215,10 +215,10 @@ def check(result: Result) -> list[Claim]:
     felt = two.ringing(OUT_FORCE, p)
     calm = max(felt, rings[TWO])
     before, during = _means(two)
-    share_free = before / during
+    share_free = _ratio(before, during)
     free = float(np.mean(result.preludes[ONE]))
     _, pressed = _means(one)
-    share_wave = float(np.mean(result.preludes[TWO])) / during
+    share_wave = _ratio(float(np.mean(result.preludes[TWO])), during)
     lost = max(float(np.max(each.out[:, OUT_DEVIATION])) for each in runs.values())
     return [
         Claim("finite", "all three settings: the grip stays within 30 mm of the hand",
@@ -230,15 +230,15 @@ def check(result: Result) -> list[Claim]:
         Claim("calm-2", f"(2): contact and coupling force above {HIGH_PASS:g} Hz below 0.05 N RMS",
               "stable", calm, "N", calm < 0.05),
         Claim("rings-1", "(1): contact force rings at least 3 times as much as in (2)",
-              "oscillates", rings[ONE] / rings[TWO], "", rings[ONE] >= 3.0 * rings[TWO]),
+              "oscillates", _ratio(rings[ONE], rings[TWO]), "", rings[ONE] >= 3.0 * rings[TWO]),
         Claim("rings-3", "(3): contact force rings at least 3 times as much as in (2)",
-              "oscillates", rings[THREE] / rings[TWO], "", rings[THREE] >= 3.0 * rings[TWO]),
+              "oscillates", _ratio(rings[THREE], rings[TWO]), "", rings[THREE] >= 3.0 * rings[TWO]),
         Claim("distinct-2", "(2): mean force felt before contact below 20 % of that in contact",
               "clearly distinct", 100 * share_free, "%", share_free < 0.2),
         Claim("distinct-2-waved", "(2): mean force felt when waved freely below 20 % of that in "
               "contact", "clearly distinct", 100 * share_wave, "%", share_wave < 0.2),
         Claim("alike-1", "(1): mean force felt when waved freely at least 50 % of that in contact",
-              "very similar", 100 * free / pressed, "%", free >= 0.5 * pressed),
+              "very similar", 100 * _ratio(free, pressed), "%", free >= 0.5 * pressed),
     ]  # fmt: skip
 
 
@@ -275,6 +275,10 @@ def beside(result: Result) -> list[Reading]:
     return rows
 
 
+def _ratio(a: float, b: float) -> float:
+    return a / b if b > 0.0 else math.nan
+
+
 def _means(each: Run) -> tuple[float, float]:
     """Mean force felt before the first contact, and while in contact [N]."""
     first = int(np.argmax(each.touching))
@@ -288,8 +292,11 @@ def _means(each: Run) -> tuple[float, float]:
 @house_style
 def plot(result: Result) -> list[Figure]:
     """Fig. 4 of the paper: depth, deviation, contact force and force felt over time."""
-    figures = [_four(result.params, result.runs, "Spoon and cup: depth of the contact, deviation "
-                     "of the coupling, contact force and force felt. After Fig. 4 of the paper.")]  # fmt: skip
+    caption = (
+        "Spoon and cup: depth of the contact, deviation of the coupling, contact force and force "
+        "felt. After Fig. 4 of the paper."
+    )
+    figures = [_four(result.params, result.runs, caption)]
     held = {name: each for (name, variant), each in result.variants.items() if "held" in variant}
     if held:
         figures.append(
@@ -304,14 +311,13 @@ def _four(p: Params, runs: dict[str, Run], caption: str) -> Figure:
     colours = dict(zip(SETTINGS, ("point", "volume", "Bullet"), strict=True))
     for name, each in runs.items():
         time = p.dt * np.arange(1, len(each.out) + 1)
-        style = {"color": COLOURS[colours[name]], "lw": 1.2, "label": name}
         depth = np.where(each.touching, each.out[:, OUT_DEPTH], np.nan)
         for panel, values in zip(
             axes,
             (1e3 * depth, 1e3 * each.out[:, OUT_DEVIATION], each.contact, each.force),
             strict=True,
         ):
-            panel.plot(time, values, **style)
+            panel.plot(time, values, color=COLOURS[colours[name]], lw=1.2, label=name)
     labels = ("depth [mm]", "deviation [mm]", "contact force [N]", "force felt [N]")
     for panel, label in zip(axes, labels, strict=True):
         panel.set_xlabel("time [s]")
@@ -326,28 +332,26 @@ def strip(result: Result) -> Figure:
     from matplotlib.figure import Figure
 
     p = result.params
-    tool, hands = Tool.of_spoon(), hand(p, Tool.of_spoon())
+    tool, cup_shape = Tool.of_spoon(), cup()
+    hands = hand(p, tool)
     each = result.runs[TWO]
-    camera = Camera(azimuth=-52.0, elevation=24.0, centre=(0.03, 0.0, 0.0), width=0.22, height=0.2)
-    figure = Figure(figsize=(10.5, 2.3))
-    figure.set_label("The spoon of 10 g pressed against the cup's handle; grey: where the hand is.")
+    camera = Camera(azimuth=-40.0, elevation=30.0, centre=(0.04, 0.0, 0.0), width=0.2, height=0.18)
+    figure = Figure(figsize=(10.5, 2.2))
+    figure.set_label(
+        "The spoon of 10 g pressed against the cup's handle; lines: where the hand is."
+    )
     for i, instant in enumerate(np.array([0.05, 0.2, 0.35, 0.5, 0.65]) * p.seconds / 0.65):
         at = min(round(instant / p.dt), len(each.states)) - 1
         axes = figure.add_axes((i / 5 + 0.005, 0.1, 0.19, 0.89))
         place, turned = each.states[at, :3], rotation(each.states[at, 3:7])
         ghost_turn = rotation(hands[at, HAND_QUATERNION : HAND_QUATERNION + 4])
         ghost = hands[at, HAND_POSITION : HAND_POSITION + 3] - ghost_turn @ tool.grip
-        _paint(
-            axes,
-            camera,
-            [
-                (cup(), np.zeros(3), np.eye(3), "#b9c7d6"),
-                (tool.shape, ghost - ghost_turn @ tool.inner @ tool.centre,
-                 ghost_turn @ tool.inner, "#c4c4c4"),
-                (tool.shape, place - turned @ tool.inner @ tool.centre, turned @ tool.inner,
-                 "#d9822b"),
-            ],
-        )  # fmt: skip
+        cup_placed = (cup_shape, np.zeros(3), np.eye(3), "#b9c7d6")
+        own = turned @ tool.inner
+        spoon_placed = (tool.shape, place - own @ tool.centre, own, "#d9822b")
+        _paint(axes, camera, [cup_placed, spoon_placed])
+        own = ghost_turn @ tool.inner
+        _outline(axes, camera, tool.shape, ghost - own @ tool.centre, own)
         figure.text(i / 5 + 0.1, 0.04, f"{instant:.2f} s", ha="center")
     return figure
 
@@ -373,12 +377,27 @@ def _paint(axes: Axes, camera: Camera, meshes: list[tuple[Shape, Array, Array, s
     order = np.argsort(np.concatenate(depth))
     shades = np.concatenate(colours)[order]
     axes.add_collection(
-        PolyCollection(np.concatenate(flat)[order], facecolors=shades, edgecolors=shades, lw=0.2)
+        PolyCollection(
+            list(np.concatenate(flat)[order]), facecolors=shades, edgecolors=shades, lw=0.2
+        )
     )
     axes.set_xlim(-0.5 * camera.width, 0.5 * camera.width)
     axes.set_ylim(-0.5 * camera.height, 0.5 * camera.height)
     axes.set_aspect("equal")
     axes.axis("off")
+
+
+def _outline(axes: Axes, camera: Camera, shape: Shape, position: Array, turned: Array) -> None:
+    """The edges of a mesh as thin lines, seen through everything."""
+    from matplotlib.collections import PolyCollection
+
+    right, up, _ = camera.axes()
+    vertices, faces = shape.surface()
+    corners = (vertices @ turned.T + position - camera.centre)[faces]
+    flat = np.stack((corners @ right, corners @ up), axis=2)
+    axes.add_collection(
+        PolyCollection(list(flat), facecolors="none", edgecolors=INK, lw=0.25, alpha=0.25)
+    )
 
 
 # ------------------------------------------------ the tool, the hand and one run
@@ -423,9 +442,6 @@ class Tool:
     def quaternion(self) -> Array:
         """Of the tool's frame in the mesh's."""
         return quaternion_of(self.axes)
-
-    def _replace_grip(self, grip: Array) -> Tool:
-        return Tool(self.shape, self.centre, self.axes, self.gyration, grip)
 
 
 def hand(p: Params, tool: Tool) -> Array:

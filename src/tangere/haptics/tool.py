@@ -102,9 +102,10 @@ def step_tool(
     """Bring the tool from the last tick to `now`; what it then feels is in `out`, OUT_….
 
     `hand` is the sample of `now`, `packet` the newest contact packet. Returns 0, or FAULT_TOOL: the
-    state was lost, the tool is put back to the hand at rest, and `out` is zero.
+    state was lost, the tool is put back to the hand at rest, and `out` is zero. A hand that is
+    itself no number leaves it where it was.
     """
-    r, anchors, fresh = local_f8(9), local_f8(48), local_f8(13)
+    r, anchors, fresh, last = local_f8(9), local_f8(48), local_f8(13), local_f8(13)
     m = motion(settings, y, r)
     passes = 0
     if settings[SET_MODE] == COUPLING_DIRECT:
@@ -119,22 +120,30 @@ def step_tool(
         else:
             passes = _implicit(settings, y, m, hand, packet, now, anchors, u_last, fresh)
     for i in range(NTOOL):
+        last[i] = y[i]
         y[i] = fresh[i]
     felt(settings, y, hand, packet, now, anchors, grips, out)
     out[OUT_PASSES] = passes
-    size = 0.0
-    for i in range(NTOOL):
-        size += abs(y[i])
-    for i in range(OUT_DEVIATION):
-        size += abs(out[i])
-    if size < LOST:
+    if _size(y, NTOOL) + _size(out, OUT_DEVIATION) < LOST:
         return 0
-    follow(settings, hand, y)
+    follow(settings, hand, fresh)
+    found = _size(fresh, NTOOL) < LOST
+    for i in range(NTOOL):
+        y[i] = fresh[i] if found else last[i]
     for i in range(6):
         y[TOOL_MOMENTUM + i] = 0.0
     for i in range(NOUT):
         out[i] = 0.0
     return FAULT_TOOL
+
+
+@kernel
+def _size(a: PtrF8, n: int) -> float:
+    """Sum of magnitudes: not below any bound if one of them is not finite."""
+    total = 0.0
+    for i in range(n):
+        total += abs(a[i])
+    return total
 
 
 @kernel

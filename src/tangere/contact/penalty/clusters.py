@@ -10,7 +10,8 @@ The ε part is felt by contacts that are near but do not press yet (R: how far w
 their planes ahead of the impact and is otherwise negligible. A contact enters with w = q = 0, so
 every representative is continuous at entry. Cluster j of body β has
 
-    r̄ = Σ q r / Σ q,  n̄ = Σ q n / |Σ q n|,  s̄ = Σ w s / Σ w,  k_j = k (|Σ_j q n| / Σ_j q) (Σ_j w / Σ_β w)
+    r̄ = Σ q r / Σ q,   n̄ = Σ q n / |Σ q n|,   s̄ = Σ w s / Σ w
+    k_j = k (|Σ_j q n| / Σ_j q) (Σ_j w / Σ_β w)
 
 Then k_j s̄ n̄ = k Σ_j q n / Σ_β w: the force of all planes is k Σ q n / Σ w however the contacts are
 grouped, and so is the torque as far as the normals of a group agree. Regrouping moves stiffness
@@ -65,7 +66,7 @@ NORMALS = 0.3
 SPAWN = 1.5
 MERGE = 0.5
 # Added to the distance where normals are opposed: such contacts never share a plane if avoidable.
-OPPOSED = 4.0
+OPPOSED = 1e6
 PASSES = 2  # of Lloyd's algorithm after the warm start
 
 # Columns of a centroid
@@ -84,7 +85,7 @@ NMEAN = 7
 # Room on the stack for those of all centroids
 ALL_SUMS, ALL_MEANS = MAX_PLANES * NSUM, MAX_PLANES * NMEAN
 
-STATE_COUNT, STATE_NAME = 0, 1
+STATE_COUNT, STATE_NAME, STATE_PLANES = 0, 1, 2
 
 
 class Clusters(NamedTuple):
@@ -92,7 +93,7 @@ class Clusters(NamedTuple):
 
     | field     | meaning                                       | shape                   |
     | centroids | AT, WAY, BODY, …                              | (MAX_PLANES, NCENTROID) |
-    | state     | number of centroids, last name given          | (2,) int64              |
+    | state     | number of centroids, last name given, planes  | (3,) int64              |
     | member    | centroid of each contact                      | (contacts,) int64       |
     | away      | squared distance from it                      | (contacts,)             |
     """
@@ -125,7 +126,7 @@ def new_clusters(contacts: int) -> Clusters:
     """Arrays for so many contacts."""
     return Clusters(
         np.zeros((MAX_PLANES, NCENTROID)),
-        np.zeros(2, dtype=np.int64),
+        np.zeros(3, dtype=np.int64),
         np.zeros(contacts, dtype=np.int64),
         np.zeros(contacts),
     )
@@ -183,6 +184,7 @@ def cluster(
     _sum_up(work, sums)
     count = _planes(work, sums, poses, laws, response.planes, (shared, bodies))
     _total(count, poses, r_tool, bodies, response)
+    state[STATE_PLANES] = count
     return count
 
 
@@ -221,7 +223,9 @@ def _distance(w: Work, row: PtrF8, way: Vec3, c: PtrF8) -> float:
     )
     cosine = way[0] * c[WAY] + way[1] * c[WAY + 1] + way[2] * c[WAY + 2]
     apart = (x * x + y * y + z * z) / (w.unit * w.unit) + NORMALS * NORMALS * 2.0 * (1.0 - cosine)
-    return apart + OPPOSED if cosine < 0.0 else apart
+    if cosine < 0.0:
+        apart += OPPOSED
+    return float(apart)
 
 
 @kernel
@@ -243,7 +247,9 @@ def _spawn(w: Work, most: int, blended: bool) -> None:
     """New centroids at the farthest contacts, one by one, while there is need and room.
 
     A body without any centroid gets one even beyond `most`: its contacts would be lost otherwise.
+    Blended are those whose parent was there before; opposed planes cannot stand for each other.
     """
+    old = w.state[STATE_NAME]
     while w.state[STATE_COUNT] < MAX_PLANES:
         worst, at = SPAWN * SPAWN, -1
         for i in range(w.contacts):
@@ -267,8 +273,9 @@ def _spawn(w: Work, most: int, blended: bool) -> None:
         c[NAME] = w.state[STATE_NAME]
         c[BLEND], c[TREND], c[OTHER] = 1.0, 0.0, 0.0
         if blended and parent >= 0 and worst < OPPOSED:
-            c[BLEND], c[TREND] = 0.0, 1.0
-            c[OTHER] = w.centroids[NCENTROID * parent + NAME]
+            name = w.centroids[NCENTROID * parent + NAME]
+            if name <= old:
+                c[BLEND], c[TREND], c[OTHER] = 0.0, 1.0, name
         w.state[STATE_COUNT] += 1
         for i in range(w.contacts):
             other = off(w.rows, NCONTACT * i)

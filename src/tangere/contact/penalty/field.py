@@ -268,7 +268,7 @@ def _build(points: Array, faces: IntArray, h: float, band: float) -> Field:
         own_nearest = np.full(own.shape, -1, dtype=np.int32)
         origin = low + h * start
         _scan_band(surface, origin, h, band, own, own_nearest)
-        _sweep(surface, origin, h, own, own_nearest)
+        _sweep(surface, origin, h, own, own_nearest, False)
         window = tuple(slice(a, b) for a, b in zip(start, stop, strict=True))
         closer = own < distance[window]
         distance[window][closer] = own[closer]
@@ -276,7 +276,7 @@ def _build(points: Array, faces: IntArray, h: float, band: float) -> Field:
         first += len(corners)
     if len(surfaces) > 1:
         everything = Surface(*(np.concatenate(arrays) for arrays in zip(*surfaces, strict=True)))
-        _sweep(everything, low, h, distance, nearest)
+        _sweep(everything, low, h, distance, nearest, True)
     return Field(distance.astype(np.float32), low, h, margin)
 
 
@@ -299,13 +299,6 @@ def _volume(points: Array, faces: IntArray) -> float:
 
 
 # ------------------------------------------------ use: value and gradient
-
-
-@kernel
-def grid_of(values: PtrF4, shape: NDArray[np.int64], place: Array) -> Grid:
-    """The grid behind a pointer; `place` holds origin (3), spacing and margin [m]."""
-    origin = (place[0], place[1], place[2])
-    return Grid(values, shape[0], shape[1], shape[2], origin, place[3], place[4])
 
 
 @kernel
@@ -348,7 +341,7 @@ def _trilinear(g: Grid, fx: float, fy: float, fz: float) -> float:
     high = (v[at] * (1.0 - c) + v[at + 1] * c) * (1.0 - b) + (
         v[at + row] * (1.0 - c) + v[at + row + 1] * c
     ) * b
-    return low * (1.0 - a) + high * a
+    return float(low * (1.0 - a) + high * a)
 
 
 @kernel
@@ -466,12 +459,20 @@ def _nodes_within(
 
 
 @kernel
-def _sweep(surface: Surface, origin: Array, h: float, distance: Array, nearest: IntArray) -> None:
+def _sweep(
+    surface: Surface,
+    origin: Array,
+    h: float,
+    distance: Array,
+    nearest: IntArray,
+    outside_only: bool,
+) -> None:
     """Pass nearest triangles on to nodes beyond the band, once from each corner of the grid.
 
     A neighbour's triangle can be nearer only if the neighbour's distance, less the spacing, is. The
-    sign is the neighbour's, as no surface lies between two nodes that are both beyond it. Where
-    nodes have a sign already it stays, so that inside a union of solids each keeps its own field.
+    sign is the neighbour's, as no surface lies between two nodes that are both beyond it; a sign
+    that is known stays. Inside a union of solids the least of their fields is final: only what is
+    outside may still shrink.
     """
     corners, d, near = ptr(surface.corners), ptr(distance), ptr(nearest)
     nx, ny, nz = distance.shape
@@ -502,6 +503,8 @@ def _sweep(surface: Surface, origin: Array, h: float, distance: Array, nearest: 
                         outside = d[other] >= 0.0
                         if near[at] >= 0 and outside != (d[at] >= 0.0):
                             continue
+                        if outside_only and not outside:
+                            continue
                         x = (origin[0] + h * i, origin[1] + h * j, origin[2] + h * k)
                         squared, _, _ = nearest_on_triangle(
                             x, corner(corners, t, 0), corner(corners, t, 1), corner(corners, t, 2)
@@ -518,7 +521,7 @@ def _ways_through(surface: Surface, chosen: NDArray[np.int64], ways: Array) -> N
     for r in range(chosen.shape[0]):
         t = chosen[r]
         a, b, c = corner(corners, t, 0), corner(corners, t, 1), corner(corners, t, 2)
-        x = tuple_mean(a, b, c)
+        x = _middle(a, b, c)
         way = (-normals[21 * t], -normals[21 * t + 1], -normals[21 * t + 2])
         least = inf
         for s in range(surface.corners.shape[0]):
@@ -533,7 +536,7 @@ def _ways_through(surface: Surface, chosen: NDArray[np.int64], ways: Array) -> N
 
 
 @kernel
-def tuple_mean(a: Vec3, b: Vec3, c: Vec3) -> Vec3:
+def _middle(a: Vec3, b: Vec3, c: Vec3) -> Vec3:
     """Middle of three points."""
     third = 1.0 / 3.0
     return (
@@ -545,7 +548,7 @@ def tuple_mean(a: Vec3, b: Vec3, c: Vec3) -> Vec3:
 
 @kernel
 def _ray_triangle(x: Vec3, way: Vec3, a: Vec3, b: Vec3, c: Vec3) -> float:
-    """Length along the ray to the triangle [m]; negative when it misses. [MOLLER1997]"""
+    """Length along the ray to the triangle [m]; negative when it misses."""
     ab, ac = sub(b, a), sub(c, a)
     p = cross(way, ac)
     det = dot(ab, p)

@@ -20,6 +20,7 @@ import numpy as np
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI8, local_f8, local_i8, off, ptr
 from tangere.contact.penalty.clusters import (
+    STATE_PLANES,
     Clusters,
     Response,
     cluster,
@@ -275,8 +276,7 @@ class PenaltyContact:
                 "give one frame or None for each"
             )
         self.solids, number_of = self._gather(shapes)
-        own = [self.solids.starts[1:, 0], [len(self.solids.points)]]
-        counts = np.diff(np.concatenate((self.solids.starts[:, 0], own[1])))
+        counts = np.diff(self.solids.starts[:, 0], append=len(self.solids.points))
         of_tool, of_body = counts[number_of[0]], counts[number_of[1:]]
         sizes = np.stack((np.full(len(bodies), of_tool), of_body), axis=1).ravel()
         ends = np.cumsum(sizes)
@@ -328,7 +328,7 @@ class PenaltyContact:
 
     def update(
         self,
-        tool: ArrayLike,
+        tool: ArrayLike | None = None,
         bodies: ArrayLike | None = None,
         *,
         period: float = 1e-3,
@@ -338,18 +338,20 @@ class PenaltyContact:
         The array is overwritten by the next call, as are `response` and `contacts`.
 
         Args:
-            tool: Position, quaternion, velocity and angular velocity of the tool's frame, world
-                axes, shape (13,).
-            bodies: The same of each body, shape (b, 13); None: where they were last.
+            tool: POSE_… of the tool's frame: position, quaternion, velocity and angular velocity,
+                world axes, shape (13,).
+            bodies: The same of each body, shape (b, 13). None, here as there: what stands in
+                `placed.poses`, which may be written to directly.
             period: Time since the last call [s]: planes fade in and out with it, and contacts are
                 looked for as far ahead as the tool moves meanwhile.
         """
         poses = self.placed.poses
-        poses[0] = tool
+        if tool is not None:
+            poses[0] = tool
         if bodies is not None:
             poses[1:] = bodies
         o = self.options
-        count = _respond(
+        _respond(
             self.solids,
             self.placed,
             self.rows,
@@ -359,7 +361,7 @@ class PenaltyContact:
             (o.tolerance, o.blend, period, self.radius, self._farthest),
             (o.budget, o.clusters, 1 if o.sharing == "shared" else 0),
         )
-        return self.response.planes[:count]
+        return self.planes
 
     def forget(self) -> None:
         """Drop all that is remembered of earlier queries: planes, their names, normals."""
@@ -384,6 +386,11 @@ class PenaltyContact:
         )
 
     @property
+    def planes(self) -> Array:
+        """Planes of the last update, shape (planes, NPLANE)."""
+        return self.response.planes[: self.clusters.state[STATE_PLANES]]
+
+    @property
     def truncated(self) -> bool:
         """Whether the last query ran out of budget or room."""
         return bool(self.tally[TRUNCATED])
@@ -391,8 +398,7 @@ class PenaltyContact:
     @property
     def depth(self) -> float:
         """Deepest overlap of a plane of the last update [m]; 0 without planes."""
-        planes = self.response.planes[: self.clusters.state[0]]
-        return max(float(planes[:, PLANE_DEPTH].max()), 0.0) if len(planes) else 0.0
+        return float(self.planes[:, PLANE_DEPTH].max(initial=0.0))
 
     def _gather(self, shapes: Sequence[Shape]) -> tuple[Solids, LongArray]:
         """Fields and points of all different shapes, and the number of each shape's."""
@@ -456,15 +462,15 @@ def _respond(
     response: Response,
     lengths: tuple[float, float, float, float, float],
     counts: tuple[int, int, int],
-) -> int:
-    """Query, then cluster; returns the number of planes."""
+) -> None:
+    """Query, then cluster."""
     tolerance, blend, period, radius, farthest = lengths
     budget, most, shared = counts
     v = ptr(placed.poses)
     speed = norm((v[7], v[8], v[9])) + radius * norm((v[10], v[11], v[12]))
     reach = max(tolerance, min(tolerance + AHEAD * speed * period, farthest))
     _query(solids, placed, reach, budget, rows, tally)
-    return cluster(
+    cluster(
         rows,
         tally[COUNT],
         placed.poses,
@@ -633,17 +639,14 @@ def _surface_near(
     n = field_gradient(grid, x)
     depth = -value
     length = norm(n)
-    known = memo[TURN_STAMP] == s.state[STAMP] - 1
-    if length > NO_DIRECTION:
+    last = (memo[TURN_NORMAL], memo[TURN_NORMAL + 1], memo[TURN_NORMAL + 2])
+    if memo[TURN_STAMP] == s.state[STAMP] - 1 and dot(n, last) <= NO_DIRECTION * length:
+        n = last
+        depth = max(depth, memo[TURN_DEPTH])
+    elif length > NO_DIRECTION:
         n = scale(1.0 / length, n)
     else:
-        # On the medial axis: away from the point's own side, unless it is known
-        n = scale(-1.0, outward)
-        if known:
-            n = (memo[0], memo[1], memo[2])
-    if known and n[0] * memo[0] + n[1] * memo[1] + n[2] * memo[2] < 0.0:
-        n = (memo[0], memo[1], memo[2])
-        depth = max(depth, memo[TURN_DEPTH])
+        n = scale(-1.0, outward)  # unknown on the medial axis: away from the point's own side
     memo[0], memo[1], memo[2] = n
     memo[TURN_DEPTH] = depth
     memo[TURN_STAMP] = s.state[STAMP]

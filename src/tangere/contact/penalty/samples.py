@@ -87,7 +87,7 @@ def surface_samples(points: Array, faces: IntArray, field: Field, most: int) -> 
     path = cache_root() / "fields" / f"{key.hexdigest()[:32]}-points.npz"
     stored = read_arrays(path, ("points", "balls", "links"))
     if stored is not None:
-        return Samples(*stored, spacing)
+        return Samples(stored[0], stored[1], stored[2], spacing)
     candidates = np.concatenate(
         (*_sharp_points(points, faces, spacing), _face_points(points, faces, area, spacing))
     )
