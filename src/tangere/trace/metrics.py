@@ -68,7 +68,7 @@ def _grip(trace: Trace) -> tuple[Array, Array]:
 
 
 def force_noise(force: ArrayLike) -> float:
-    """Rms of the white noise on a force: √(Σ |F_n − F_{n−1}|² / 2(N − 1)) [N].
+    """Rms of the white noise on a force: `√(Σ |F_n − F_{n−1}|² / 2(N − 1))` [N].
 
     Differences of neighbours take out all that is slow; those of noise of size σ have size √2 σ.
 
