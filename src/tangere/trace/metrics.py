@@ -193,9 +193,10 @@ def generated_energy(trace: Trace) -> float:
 
 
 def late_share(trace: Trace, limit: float = LATE) -> float:
-    """Share of ticks that started later than `limit` [s] after their deadline."""
-    late = trace["servo.late"]
-    return float(np.mean(late > limit)) if len(late) else 0.0
+    """Share of ticks that started later than `limit` [s] after their deadline, or were missed."""
+    missed = int(trace["servo.missed"].sum())
+    late = np.count_nonzero(trace["servo.late"] > limit) + missed
+    return late / max(1, len(trace) + missed)
 
 
 def stable(trace: Trace) -> bool:
