@@ -12,6 +12,7 @@ from tangere.haptics.layout import (
     ROW_DEPTH,
     ROW_HAND,
     ROW_LATE,
+    ROW_MISSED,
     ROW_STORED,
     ROW_TIME,
     ROW_TOOL,
@@ -206,6 +207,8 @@ def test_late_share() -> None:
     trace = Trace(rows, meta())
     assert metrics.late_share(trace) == 0.03
     assert metrics.late_share(trace, 50e-6) == 0.06
+    rows[60, ROW_MISSED] = 250
+    assert metrics.late_share(Trace(rows, meta())) == 280 / 1250
 
 
 # ------------------------------------------------------------------------------------- stability

@@ -39,7 +39,7 @@ def test_every_row_arrives_in_order(tmp_path: Path, tools: tuple[str, ...], to_f
     """A ring of 50 rows, run around many times."""
     ring, at = new_ring(50, NROW * len(tools))
     path = tmp_path / "a.h5" if to_file else None
-    recorder = Recorder(ring, at, path, meta(), tools=tools)
+    recorder = Recorder(ring, at, path, {"rate": 1000.0}, tools=tools)
     for first in range(0, 400, 40):
         feed(ring, at, numbered_rows(first, 40, len(tools)))
         assert recorder.drain() == 40
@@ -47,6 +47,8 @@ def test_every_row_arrives_in_order(tmp_path: Path, tools: tuple[str, ...], to_f
     assert np.array_equal(trace.rows, numbered_rows(0, 400, len(tools)))
     assert recorder.rows == 400
     assert (trace.meta["end"], trace.meta["recording"]) == ("enough", "complete")
+    assert trace.meta["start"] <= trace.meta["stop"]
+    assert trace.meta["versions"]["numpy"] == np.__version__
     assert recorder.finish() is trace
     if path is not None:
         assert Trace.load(path).hash() == trace.hash()

@@ -43,7 +43,7 @@ def draw(trace: Trace) -> Figure:
             style: str = style,
             whose: str = whose,
         ) -> None:
-            axes.plot(*_thinned(one.time, values), style, color=colour, label=whose + label)
+            axes.plot(*_thinned(one.time, values), style, color=colour, label=whose + label, lw=1.0)
 
         for axes, kind in ((force, "force"), (torque, "torque")):
             line(axes, _size(one[f"device.{kind}"]), "sent to the device", HAND)
@@ -54,8 +54,12 @@ def draw(trace: Trace) -> Figure:
         line(energy, one["energy.observed"], "given by the hand", HAND)
         line(energy, one["energy.stored"], "held by tool and springs", SPRING)
         line(energy, one["energy.spent"], "taken out for passivity", ALERT)
-    late.plot(*_thinned(trace.time, 1e6 * trace["servo.late"]), color=INK, label="after deadline")
-    late.plot(*_thinned(trace.time, 1e6 * trace["servo.duration"]), color=HAND, label="tick")
+    late.plot(
+        *_thinned(trace.time, 1e6 * trace["servo.late"]), color=INK, lw=0.8, label="after deadline"
+    )
+    late.plot(
+        *_thinned(trace.time, 1e6 * trace["servo.duration"]), color=HAND, lw=0.8, label="tick"
+    )
     for axes, label in zip(
         panels,
         ("force [N]", "torque [N m]", "distance [mm]", "energy [J]", "servo [µs]"),

@@ -68,7 +68,7 @@ def _grip(trace: Trace) -> tuple[Array, Array]:
 
 
 def force_noise(force: ArrayLike) -> float:
-    """Rms of the white noise on a force: √(Σ |F_n − F_{n−1}|² / 2(N − 1)) [N].
+    """Rms of the white noise on a force: `√(Σ |F_n − F_{n−1}|² / 2(N − 1))` [N].
 
     Differences of neighbours take out all that is slow; those of noise of size σ have size √2 σ.
 
@@ -193,9 +193,10 @@ def generated_energy(trace: Trace) -> float:
 
 
 def late_share(trace: Trace, limit: float = LATE) -> float:
-    """Share of ticks that started later than `limit` [s] after their deadline."""
-    late = trace["servo.late"]
-    return float(np.mean(late > limit)) if len(late) else 0.0
+    """Share of ticks that started later than `limit` [s] after their deadline, or were missed."""
+    missed = int(trace["servo.missed"].sum())
+    late = np.count_nonzero(trace["servo.late"] > limit) + missed
+    return late / max(1, len(trace) + missed)
 
 
 def stable(trace: Trace) -> bool:

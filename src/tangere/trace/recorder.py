@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import platform
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
 from types import TracebackType
 from typing import Any, Self
 
@@ -59,9 +61,9 @@ class Recorder:
             ring: Rows, shape (capacity, NROW × tools), of `haptics.mailbox.new_ring`.
             at: Its counts of rows written, taken and dropped.
             path: File to make; None keeps the rows in memory.
-            meta: What `Trace.meta` shall say; values that JSON knows.
+            meta: What `Trace.meta` shall say beside `surroundings`; values that JSON knows.
             tools: Names, in the order in which they stand in a row.
-            on_fault: Told once when recording to the file stops.
+            on_fault: Told once when recording to the file stops, from the recorder's thread.
             keep: Rows kept in memory at least; when there are more, the oldest go.
 
         Raises:
@@ -74,7 +76,8 @@ class Recorder:
             )
         self.fault = ""
         self._ring, self._at = ring, at
-        self._meta, self._tools = {**(meta or {}), "tools": list(tools)}, tuple(tools)
+        self._tools = tuple(tools)
+        self._meta = {**surroundings(), **(meta or {}), "tools": list(tools)}
         kind = row_type(places_of(tools), ring.shape[1])
         self._file = None if path is None else RowFile(path, kind, self._meta)
         self._batch = np.zeros((BATCH, ring.shape[1]))
@@ -165,7 +168,7 @@ class Recorder:
             "recording": self.fault or "complete",
             "dropped": self.dropped,
             "left_out": self._left_out,
-            "ended": time.time(),
+            "stop": datetime.now(UTC).isoformat(timespec="milliseconds"),
             **more,
         }
         kept = np.concatenate([np.zeros((0, self._ring.shape[1])), *self._kept])
@@ -195,3 +198,17 @@ class Recorder:
     ) -> None:
         """Close the file, whatever happened."""
         self.finish("finished" if error is None else f"ended by {one_line(repr(error))}")
+
+
+def surroundings() -> dict[str, Any]:
+    """When, where and with which versions a session runs."""
+    libraries = ("numpy", "numba", "scipy", "h5py")
+    return {
+        "start": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "machine": f"{platform.platform()}, {platform.machine()}, {os.cpu_count()} cores",
+        "versions": {
+            "tangere": version("tangere"),
+            "python": platform.python_version(),
+            **{name: version(name) for name in libraries},
+        },
+    }
