@@ -18,6 +18,7 @@ _HOME = {
     "Cone": "geometry.shapes",
     "Convex": "geometry.shapes",
     "Cylinder": "geometry.shapes",
+    "DeviceError": "errors",
     "Material": "scene.scene",
     "Mesh": "geometry.shapes",
     "Point": "simulation",
@@ -38,6 +39,7 @@ __all__ = [
     "Cone",
     "Convex",
     "Cylinder",
+    "DeviceError",
     "Material",
     "Mesh",
     "Point",
@@ -48,14 +50,16 @@ __all__ = [
     "Volume",
     "__version__",
     "contact_volume",
+    "devices",
     "distance",
     "load",
 ]
 
 if TYPE_CHECKING:
+    from tangere import devices
     from tangere.collision.distance import distance
     from tangere.collision.volume import contact_volume
-    from tangere.errors import SceneError
+    from tangere.errors import DeviceError, SceneError
     from tangere.geometry.files import load
     from tangere.geometry.shapes import (
         Box,
@@ -73,6 +77,8 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use."""
+    if name == "devices":
+        return import_module("tangere.devices")
     if name not in _HOME:
         raise AttributeError(f"module 'tangere' has no attribute {name!r}")
     value = getattr(import_module(f"tangere.{_HOME[name]}"), name)
