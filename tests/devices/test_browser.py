@@ -198,9 +198,10 @@ def test_garbage_in_the_shared_memory_is_survived(hands: Hands) -> None:
     shared = hands.device._shared
     assert shared is not None
     out = np.zeros(NREAD)
+    memory = shared.memory.buf
+    assert memory is not None
     for _ in range(300):
-        size = len(shared.memory.buf)
-        shared.memory.buf[:] = rng.integers(0, 256, size, dtype=np.uint8).tobytes()
+        memory[:] = rng.integers(0, 256, len(memory), dtype=np.uint8).tobytes()
         hands.clock.now += TICK
         hands.device.read(out)
         assert np.isfinite(out).all()
@@ -247,4 +248,4 @@ def test_an_address_that_is_none_and_a_hand_that_is_closed() -> None:
 @pytest.mark.parametrize("wrong", ["radius", "delay", "max_speed", "max_turn_speed"])
 def test_bounds_must_be_positive(wrong: str) -> None:
     with pytest.raises(DeviceError, match=f"{wrong} -1 must be positive"):
-        Browser(**{wrong: -1.0})
+        Hands(**{wrong: -1.0})
