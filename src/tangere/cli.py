@@ -1,9 +1,10 @@
-"""The command line: `tangere play | scenes | replay | reproduce | bench | doctor`."""
+"""The command line: `tangere play | scenes | reproduce | bench | devices | doctor`."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +16,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tangere.errors import SceneError
+from tangere.errors import DeviceError, SceneError
 
 if TYPE_CHECKING:
+    from tangere.devices.device import DeviceInfo
     from tangere.doctor import Diagnosis
     from tangere.experiments.experiment import Outcome, Tell
 
@@ -60,7 +62,7 @@ def _one_line(error: Exception) -> str:
     """What went wrong in one line, with the remedy where the error has none of its own."""
     if hasattr(error, "format_message"):  # the command line was not understood
         text = f"{error.format_message()} (see tangere --help)"
-    elif isinstance(error, SceneError):
+    elif isinstance(error, (SceneError, DeviceError)):
         text = str(error)
     elif isinstance(error, OSError):
         text = f"{error.filename or ''}: {error.strerror or error}".lstrip(": ")
@@ -115,18 +117,12 @@ def play(
         float | None, typer.Option(min=0.0, help="Stop after this time and print the summary [s].")
     ] = None,
     *,
-    device: Annotated[
-        list[str] | None,
-        typer.Option(help="What holds the tools; once for all, or once for each."),
-    ] = None,
-    rate: Annotated[float, typer.Option(help="Rate of the haptic loop [Hz].")] = 1000.0,
-    record: Annotated[Path | None, typer.Option(help="File to record the hands into.")] = None,
     headless: Annotated[
         bool,
         typer.Option("--headless", help="No page: run as fast as possible and print the summary."),
     ] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page.")] = 8080,
-    dt: Annotated[float, typer.Option(help="Step of a scene without a tool [s].")] = 1e-3,
+    dt: Annotated[float, typer.Option(help="Simulation step [s].")] = 1e-3,
 ) -> None:
     """Open an interactive scene in the browser."""
     from tangere.scene.library import SCENES, build
@@ -134,49 +130,15 @@ def play(
 
     if Path(scene).suffix == "" and scene not in SCENES:
         build(scene)  # says which name was meant
-    devices = device or ["browser"]
     start(
         scene,
         method=method,
         integrator=integrator,
-        device=devices[0] if len(devices) == 1 else devices,
-        rate=rate,
         seconds=seconds,
-        record=record,
         headless=headless,
         port=port,
         dt=dt,
     )
-
-
-# ---------------------------------------------------------------- replay
-
-
-@app.command()
-def replay(
-    trace: Annotated[Path, typer.Argument(help="A recorded session (.h5).")],
-    method: Annotated[
-        str | None, typer.Option(help="Another contact method than the recorded one.")
-    ] = None,
-    record: Annotated[Path | None, typer.Option(help="Save the new trace to this file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-) -> None:
-    """Let the recorded hand move again, with the same or another method."""
-    from tangere.session.replay import replay as play_again
-    from tangere.trace.trace import Trace
-
-    with _bar("replay"):
-        now = play_again(trace, method)
-        if record is not None:
-            now.save(record)
-    new, old = now.hash(), Trace.load(trace).hash()
-    if as_json:
-        answer = {"hash": new, "recorded_hash": old, "same": new == old}
-        typer.echo(json.dumps({**answer, "summary": now.summary().as_json()}, indent=2))
-        return
-    typer.echo(str(now.summary()))
-    typer.echo(f"hash        {new}")
-    typer.echo("            " + ("as recorded" if new == old else f"recorded: {old}"))
 
 
 # ---------------------------------------------------------------- reproduce
@@ -310,6 +272,71 @@ def bench(
     from tangere.bench import run
 
     run(names or [], as_json=as_json, rounds=rounds)
+
+
+# ---------------------------------------------------------------- devices
+
+
+@app.command()
+def devices(
+    test: Annotated[
+        str, typer.Option("--test", metavar="NAME", help="Look at one device; no force is sent.")
+    ] = "",
+    seconds: Annotated[
+        float, typer.Option(min=0.05, max=600.0, help="How long --test looks [s].")
+    ] = 1.0,
+) -> None:
+    """List the devices: what is connected, what is missing, limits."""
+    if test:
+        _test_device(test, seconds)
+        return
+    from tangere.devices.registry import available
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in ("device", "what it is", "connected", "senses / drives", "limits"):
+        table.add_column(title, overflow="fold", no_wrap=title == "device")
+    missing = []
+    for line in available():
+        found = escape(line.connected) if line.connected else "[dim]no[/dim]"
+        dofs = f"{line.info.sensed} / {line.info.actuated}"
+        table.add_row(f"[bold]{line.name}[/bold]", line.what, found, dofs, _limits(line.info))
+        if line.problem:
+            missing.append(line.problem)
+    console = Console(highlight=False)
+    console.print(table)
+    for problem in missing:
+        console.print(f"[dim]{escape(problem)}[/dim]", soft_wrap=True)
+
+
+def _limits(info: DeviceInfo) -> str:
+    """Force, torque, stiffness and workspace, as far as there are any."""
+    parts = {
+        "N": info.max_force,
+        "N m": info.max_torque,
+        "N/m": info.stiffness,
+    }
+    texts = [f"{value:g} {unit}" for unit, value in parts.items() if 0.0 < value < math.inf]
+    reach = f"radius {info.radius:g} m" if math.isfinite(info.radius) else "any reach"
+    return ", ".join([*(texts or ["no force" if info.max_force == 0.0 else "no limit"]), reach])
+
+
+def _test_device(name: str, seconds: float) -> None:
+    from tangere.devices.registry import find
+    from tangere.devices.selftest import self_test
+
+    with _bar(name) as tell:
+        seen = self_test(find(name), seconds, lambda done: tell(done, "move the hand: no force"))
+    console = Console(highlight=False)
+    console.print(f"[bold]{escape(seen.info.name)}[/bold]  {escape(_limits(seen.info))}")
+    if seen.rate > 0.0:
+        sides = zip("xyz", seen.low, seen.high, strict=True)
+        span = ", ".join(f"{axis} {1e3 * a:.1f} … {1e3 * b:.1f}" for axis, a, b in sides)
+        console.print(f"{seen.rate:.0f} samples/s for {seen.seconds:.1f} s; only zero force sent")
+        console.print(f"position {span} mm; turned by {math.degrees(seen.turned):.1f}°")
+        console.print(f"buttons pressed: {seen.buttons.bit_count()}")
+    console.print("[green]good[/green]" if seen.passed else f"[red]{escape(seen.fault)}[/red]")
+    if not seen.passed:
+        raise typer.Exit(FAILED)
 
 
 # ---------------------------------------------------------------- doctor

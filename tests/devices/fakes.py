@@ -70,6 +70,10 @@ class FakeDhd:
     def errorGetLastStr(self) -> str:
         return "no device found" if not self.devices else "communication error"
 
+    def autoInit(self, ID: int = -1) -> int:
+        self.calls.append("autoInit")
+        return 0
+
     def getDeviceCount(self) -> int:
         return self.devices
 
@@ -147,7 +151,7 @@ class FakeDhd:
             open=self.open,
             openID=self.openID,
             isInitialized=lambda ID=-1: False,
-            autoInit=lambda ID=-1: self.calls.append("autoInit") or 0,
+            autoInit=self.autoInit,
         )
         self.expert = self
         patch.setitem(

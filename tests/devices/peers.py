@@ -6,6 +6,7 @@ directions as the vendor documents them, `metre` and `newton_metre` its units.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +31,7 @@ X, Y, Z = np.eye(3)
 def turn_matrix(axis: Vector, angle: float) -> Vector:
     """Rodrigues' formula."""
     k = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
-    return np.eye(3) + np.sin(angle) * k + (1 - np.cos(angle)) * k @ k
+    return np.asarray(np.eye(3) + np.sin(angle) * k + (1 - np.cos(angle)) * k @ k)
 
 
 def turn_quaternion(axis: Vector, angle: float) -> list[float]:
@@ -120,7 +121,7 @@ class DhdPeer(Peer):
         (self.fake.free.clear if stalled else self.fake.free.set)()
 
     def lose_library(self) -> None:
-        self.patch.setitem(__import__("sys").modules, "forcedimension_core", None)
+        self.patch.setitem(sys.modules, "forcedimension_core", None)
 
     def unplug(self) -> None:
         self.fake.devices = 0
@@ -156,7 +157,7 @@ class HdPeer(Peer):
         self.fake._running = False
 
     def lose_library(self) -> None:
-        self.patch.setitem(__import__("sys").modules, "pyOpenHaptics", None)
+        self.patch.setitem(sys.modules, "pyOpenHaptics", None)
 
     def unplug(self) -> None:
         self.fake.missing = True
@@ -239,7 +240,7 @@ class MousePeer(Peer):
         (self.fake.free.clear if stalled else self.fake.free.set)()
 
     def lose_library(self) -> None:
-        self.patch.setitem(__import__("sys").modules, "pyspacemouse", None)
+        self.patch.setitem(sys.modules, "pyspacemouse", None)
 
     def unplug(self) -> None:
         self.fake.missing = True
@@ -298,7 +299,7 @@ class ScriptedPeer(Peer):
 
 class HandPeer(ScriptedPeer):
     exact = 1e-6
-    settle = 0.6  # the arm's slowest pole decays with 10/s … it is critically damped at 34/s
+    settle = 0.6  # critically damped at 40/s
 
     def make(self) -> Adapter:
         limits = DeviceModel(max_force=5.0, max_torque=0.2)

@@ -184,7 +184,7 @@ def test_first_button_is_bit_zero(device: Adapter, peer: Peer) -> None:
 
     def pressed() -> bool:
         device.read(out)
-        return out[READ_BUTTONS] == 1.0
+        return bool(out[READ_BUTTONS] == 1.0)
 
     assert until(pressed)
 

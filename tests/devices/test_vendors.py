@@ -11,6 +11,7 @@ import pytest
 from devices.fakes import FakeDhd, FakeHd, FakeMouse, FakeService
 
 from tangere.devices import forcedimension, haply, openhaptics, spacemouse
+from tangere.devices.device import Device
 from tangere.devices.forcedimension import ForceDimension
 from tangere.devices.haply import Haply
 from tangere.devices.openhaptics import OpenHaptics
@@ -43,7 +44,17 @@ def until(true: Callable[[], Any], seconds: float = 10.0) -> bool:
     return True
 
 
-def reading(device: Any) -> Array:
+def pushed_until(device: Device, true: Callable[[], Any]) -> bool:
+    """Whether it became true while the device was pushed to the right with 1 N."""
+
+    def push() -> bool:
+        device.write(PUSH)
+        return bool(true())
+
+    return until(push)
+
+
+def reading(device: Device) -> Array:
     out = np.zeros(NREAD)
     device.read(out)
     return out
@@ -83,12 +94,7 @@ def test_haply_chooses_the_field_by_the_version(version: str) -> None:
     service = FakeService(version)
     try:
         with client(service) as device:
-
-            def felt() -> bool:
-                device.write(PUSH)
-                return bool(service.shown) and service.shown[-1] == [1.0, 0.0, 0.0]
-
-            assert until(felt)
+            assert pushed_until(device, lambda: service.shown[-1:] == [[1.0, 0.0, 0.0]])
     finally:
         service.close()
 
@@ -97,19 +103,14 @@ def test_haply_notices_that_its_force_is_not_shown(service: FakeService) -> None
     """A service of an odd version: the adapter tries the other field by itself."""
     service.field = "values"
     with client(service) as device:
-
-        def felt() -> bool:
-            device.write(PUSH)
-            return bool(service.shown) and service.shown[-1][0] == 1.0
-
-        assert until(felt)
+        assert pushed_until(device, lambda: service.shown[-1:] == [[1.0, 0.0, 0.0]])
         assert any("values" in notice for notice in device.notices)
 
 
 def test_haply_keeps_a_field_that_was_given(service: FakeService) -> None:
     with client(service, force_field="values") as device:
         begin = len(service.messages)
-        assert until(lambda: device.write(PUSH) or len(service.messages) > begin + 80)
+        assert pushed_until(device, lambda: len(service.messages) > begin + 80)
         assert not any(any(force) for force in service.shown)
     with pytest.raises(DeviceError, match="force_field"):
         Haply(force_field="newton")
@@ -152,8 +153,7 @@ def test_haply_reads_a_wireless_grip_and_velocity() -> None:
         service.orientation = {}
         with client(service) as device:
             assert until(lambda: reading(device)[READ_BUTTONS] == 6.0)
-            out = np.zeros(NREAD)
-            assert until(lambda: device.read(out) or out[READ_VELOCITY + 1] == -0.25)
+            assert until(lambda: reading(device)[READ_VELOCITY + 1] == -0.25)
     finally:
         service.close()
 
@@ -288,7 +288,12 @@ def test_openhaptics_reads_millimetres_per_second(monkeypatch: pytest.MonkeyPatc
         assert device.info.actuated == 3
         assert device.info.radius == pytest.approx(0.07)  # half of the flattest side
         out = np.zeros(NREAD)
-        assert until(lambda: device.read(out) or out[READ_VELOCITY + 2] > 0)
+
+        def moving() -> bool:
+            device.read(out)
+            return bool(out[READ_VELOCITY + 2] > 0)
+
+        assert until(moving)
         assert out[READ_VELOCITY : READ_VELOCITY + 3] == pytest.approx([0.0, -0.1, 0.25])
     assert fake.calls[0] == "init Left"
     assert fake.calls[-2:] == ["stop_scheduler", "close_device"]
@@ -312,7 +317,7 @@ def test_openhaptics_says_an_error_in_words_and_lets_go(monkeypatch: pytest.Monk
         assert until(lambda: int(reading(device)[READ_STATUS]) & FAULT_WRITE)
         assert "faster than the device allows" in device.fault
         begin = len(fake.shown)
-        assert until(lambda: device.write(PUSH) or len(fake.shown) > begin + 5)
+        assert pushed_until(device, lambda: len(fake.shown) > begin + 5)
         assert fake.shown[-1] == ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
 
 

@@ -257,8 +257,8 @@ def margin(k: float, b: float, delay: int, mass: float, swing: float) -> float:
             sent[0] = 1.0 if n == 0 else -k * x - b * v
             way.append(abs(x))
             if n > 20 and not 1e-12 < max(way[-20:]) < 1e3:  # it is decided
-                return way[-1] > 1.0
-        return max(way[-300:]) > max(way[300:600])
+                return bool(way[-1] > 1.0)
+        return bool(max(way[-300:]) > max(way[300:600]))
 
     low, high = 0.0, 4.0 * (k * DT * (delay + 1) + abs(b))
     while high - low > 0.02 * high:

@@ -41,8 +41,9 @@ from tangere.maths.vec import Array, LongArray, Vec3, axpy, dot, norm, scale, su
 
 # Time between two poses of a page: measured, within these bounds [s].
 SHORTEST, LONGEST = 0.008, 0.05
-# A longer pause between two readings counts as this [s].
-MAX_STEP = 0.05
+# A longer pause between two readings counts as this: afterwards the hand goes on from where it was,
+# it does not leap [s].
+MAX_STEP = 0.01
 
 # State of the follower
 AT = 0  # 7: position and quaternion of the hand
@@ -187,7 +188,7 @@ class Browser(Adapter):
                 self._interval += 0.25 * (min(max(gap, SHORTEST), LONGEST) - self._interval)
             approach_from(self._state, self._interval)
             self._aim(self._news)
-        dt = min(max(now - self._read_at, 0.0), MAX_STEP)
+        dt = min(max(now - self._read_at, 0.0), MAX_STEP) if self._read_at > -inf else 0.0
         self._read_at = now
         follow(self._state, dt, *self._limits)
         out[READ_POSITION : READ_POSITION + 7] = self._state[AT : AT + 7]

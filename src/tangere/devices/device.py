@@ -82,7 +82,7 @@ class DeviceInfo:
 
 @runtime_checkable
 class Device(Protocol):
-    """What a session needs of a device; `Adapter` has all of it but the vendor's calls."""
+    """What a session needs of a device; no call waits. `Adapter` has all but the vendor's part."""
 
     @property
     def info(self) -> DeviceInfo:
@@ -96,10 +96,10 @@ class Device(Protocol):
         """Connect; `DeviceError` when there is no such device or library."""
 
     def read(self, out: Array) -> None:
-        """Fill the READ_… columns with the newest sample; never waits."""
+        """Fill the READ_… columns with the newest sample; READ_SEQUENCE tells a new one."""
 
     def write(self, wrench: Array) -> None:
-        """Put force and torque (6,) on the hand, within the limits; never waits."""
+        """Put force and torque (6,) on the hand, within the limits."""
 
     def close(self) -> None:
         """Zero force, then let go; may be called twice."""
@@ -140,6 +140,7 @@ class Adapter:
         self._opened = False
         self._status = 0
         self._samples = 0.0
+        self._sampled = 0.0
 
     # ---------------------------------------------------------------- what a subclass has
 
@@ -182,7 +183,8 @@ class Adapter:
             fresh = False
         if fresh:
             self._samples += 1.0
-            out[READ_TIME] = time.monotonic()
+            self._sampled = time.monotonic()
+        out[READ_TIME] = self._sampled
         out[READ_SEQUENCE] = self._samples
         out[READ_STATUS] = self._status
 
@@ -282,11 +284,9 @@ class Exchanged(Adapter):
 
     def _receive(self, out: Array) -> bool:
         count, sample = self._newest
-        if count == self._seen:
-            return False
-        self._seen = count
+        fresh, self._seen = count != self._seen, count
         sample.into(out)
-        return True
+        return fresh
 
     def _send(self, force: Floats, torque: Floats) -> None:
         self._wrench = (time.monotonic(), force, torque)

@@ -6,6 +6,7 @@ All three know their future, so a session samples them ahead: `table(rate, ticks
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -145,6 +146,8 @@ class Playback(Adapter):
 
     def __init__(self, trace: Columns, *, tool: str = "") -> None:
         super().__init__(_unlimited("recording"))
+        if isinstance(trace, (str, os.PathLike)):
+            raise SceneError(f"give the recording itself, tg.Trace.load({os.fspath(trace)!r})")
         prefix = f"{tool}." if tool else ""
         times = np.asarray(trace["time"], dtype=float)
         if times.ndim != 1 or len(times) < 1:
@@ -445,7 +448,7 @@ def _turn_over(span: float, a: Quat, b: Quat) -> Floats:
 def _optional(trace: Columns, name: str, ticks: int) -> Array:
     try:
         column = np.asarray(trace[name], dtype=float)
-    except KeyError:
+    except (KeyError, SceneError):
         return np.zeros(ticks)
     return column.reshape(ticks)
 
