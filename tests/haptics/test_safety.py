@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from math import inf, nan
 
@@ -226,10 +227,10 @@ def test_the_wrench_has_one_power_factor_and_keeps_its_direction(
     [({"force": 0.2}, "force"), ({"torque": 1e-4}, "torque"), ({"power": 1e-4}, "power")],
 )
 def test_a_limit_scales_the_whole_wrench(limits: dict[str, float], kept: str) -> None:
-    free = {"ramp": 0.0, "fresh": inf, "stale": inf, "slew": inf, "passivity": False}
+    wide = replace(CALM, force=50.0, torque=5.0)
     rows = [
-        run(swinging_rig(200, Safety(**{"force": 50, "torque": 5, **free, **extra})), 0, 200)
-        for extra in ({}, limits)
+        run(swinging_rig(200, safety), 0, 200)
+        for safety in (wide, replace(wide, **limits))  # type: ignore[arg-type]
     ]
     acted = 0
     for whole, less in zip(*rows, strict=True):
@@ -241,7 +242,7 @@ def test_a_limit_scales_the_whole_wrench(limits: dict[str, float], kept: str) ->
             "power": sent[:3] @ device[7:10] + sent[3:] @ device[10:13],
         }
         assert sizes[kept] <= limits[kept] * (1.0 + ROUNDING)
-        share = np.linalg.norm(sent) / max(np.linalg.norm(wrench), 1e-300)
+        share = float(np.linalg.norm(sent)) / max(float(np.linalg.norm(wrench)), 1e-300)
         assert sent == pytest.approx(share * wrench, rel=1e-9, abs=1e-15)
         limited = bool(int(less[ROW_FAULT]) & FAULT_LIMIT)
         assert limited == (share < 1.0 - 1e-9)

@@ -291,6 +291,7 @@ def test_a_loop_that_breaks_sends_zero_force(monkeypatch: pytest.MonkeyPatch) ->
     def break_down(*_: object) -> None:
         raise IndexError("index is out of bounds")
 
+    monkeypatch.setattr(servo, "warm_up", lambda: None)
     monkeypatch.setattr(servo, "pace_in_python" if pacing.PORTABLE else "serve", break_down)
     loop = Servo([rig])
     loop.start()
