@@ -122,7 +122,7 @@ def trial_rig() -> Rig:
 
 
 def send_planes(rig: Rig, number: float, time: float) -> None:
-    """Hand eight planes z = 0 to a rig, points around the tool's centre, as the contact loop does."""
+    """Hand eight planes z = 0 to a rig, around the tool's centre, as the contact loop does."""
     packet = np.zeros(NPACKET)
     packet[PACKET_SEQUENCE], packet[PACKET_TIME], packet[PACKET_COUNT] = number, time, PLANES
     for i in range(PLANES):

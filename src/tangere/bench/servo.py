@@ -1,6 +1,6 @@
 """Does the servo keep time at work? Late ticks of three loops that take turns in one run.
 
-*empty* only waits. *at work* steps a tool against eight planes, while a thread simulates ten blocks
+*empty* only waits. *at work* steps a tool against eight planes, while a thread simulates six blocks
 and hands over planes after every call, and another empties the ring of rows into a file. *beside
 Python* is the same with one more thread that never stops computing in pure Python.
 
@@ -29,7 +29,7 @@ from tangere.haptics.servo import Counters, Loop, Servo, counted
 from tangere.scene.library import build
 
 EMPTY, WORK, PYTHON = "empty", "at work", "beside Python"
-SECONDS = 2.0  # [s] of a turn
+SECONDS = 0.5  # [s] of a turn: a machine's mood lasts longer
 CONTACT_STEPS = 2  # per call of the contact loop, 2 ms: 500 Hz
 DRAIN_PERIOD = 0.05  # [s]
 MOST_LATE = 2.0  # times the late ticks of the empty loop, claimed at most
@@ -37,16 +37,18 @@ MOST_CHANGE = 0.2  # of the share of late ticks by a busy Python thread
 LONGEST_TICK = 15e-6  # [s] median, claimed at most
 
 
-def measure(rounds: int = 30, seconds: float = SECONDS) -> Result:
+def measure(rounds: int = 120, seconds: float = SECONDS) -> Result:
     """Late ticks of all loops, `rounds` turns of `seconds` each."""
     begin = time.perf_counter()
     loops: dict[str, list[Loop]] = {EMPTY: [], WORK: [], PYTHON: []}
     names = list(loops)
     granted = ""
+    simulation = tg.Simulation(build("blocks"), dt=1e-3)
+    simulation.step()  # compiled before the first turn
     for r in range(rounds):
         for k in range(len(names)):
             name = names[(r + k) % len(names)]  # nobody always comes first
-            servo = _turn(name, seconds)
+            servo = _turn(name, seconds, simulation)
             loops[name].append(servo.loop)
             granted = str(servo.granted)
     unlock_memory()
@@ -111,7 +113,7 @@ def _row(name: str, c: Counters) -> Row:
     }
 
 
-def _turn(name: str, seconds: float) -> Servo:
+def _turn(name: str, seconds: float, simulation: tg.Simulation) -> Servo:
     """One loop, run to its end with its companions."""
     rigs = []
     if name != EMPTY:
@@ -121,7 +123,7 @@ def _turn(name: str, seconds: float) -> Servo:
     servo = Servo(rigs, rate=RATE, ticks=round(seconds * RATE))
     with ExitStack() as companions:
         if rigs:
-            companions.enter_context(_thread(_contact_loop(rigs[0])))
+            companions.enter_context(_thread(_contact_loop(rigs[0], simulation)))
             companions.enter_context(_thread(_recorder(servo)))
         if name == PYTHON:
             companions.enter_context(_thread(_busy))
@@ -144,10 +146,8 @@ def _thread(work: Callable[[threading.Event], None]) -> Iterator[None]:
         thread.join()
 
 
-def _contact_loop(rig: Rig) -> Callable[[threading.Event], None]:
+def _contact_loop(rig: Rig, simulation: tg.Simulation) -> Callable[[threading.Event], None]:
     """Simulates without the interpreter lock, and hands planes over after every call."""
-    simulation = tg.Simulation(build("tower"), dt=1e-3)
-    simulation.step()  # compiled before the servo starts
 
     def work(stop: threading.Event) -> None:
         state, number = np.zeros(NSTATE), 1
