@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import quaternions
 
+from tangere._jit import JIT_DISABLED
 from tangere.errors import SceneError
 from tangere.haptics.coupling import DirectCoupling, VirtualCoupling
 from tangere.haptics.layout import (
@@ -289,7 +290,7 @@ NUMBER = st.one_of(TAME, TAME, TAME, WILD)
     st.floats(0.0, 20.0),
     st.sampled_from((0.0, 0.1, 3.0)),
 )
-@settings(max_examples=150)
+@settings(max_examples=40 if JIT_DISABLED else 300)
 def test_whatever_goes_in_what_comes_out_is_finite_and_within_limits(
     readings: list[list[float]],
     packets: list[list[float]],

@@ -252,6 +252,8 @@ def read_hand(
     good = _is_sound(reading)
     if not good:
         fault |= FAULT_NAN_READING
+    elif fault & FAULT_READ != 0:
+        pass  # whatever stands there was not measured
     elif seen:
         m[MEM_SEQUENCE] = reading[READ_SEQUENCE]
         m[MEM_SAMPLE_TIME] = now
