@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from tangere import bench
-from tangere.bench import block_tower, heap, pairs, report, resting, startup, turns
+from tangere.bench import block_tower, heap, pairs, report, resting, servo, startup, turns
 from tangere.errors import SceneError
 from tangere.experiments import peers
+from tangere.haptics.servo import Counters, Spread
 from tangere.model import new_soup
 from tangere.scene import library
 
@@ -250,3 +251,36 @@ def test_comparison_of_stored_runs_tells_a_loss(
 def test_a_busy_machine_is_told(load: float, told: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.getloadavg", lambda: (load, load, load), raising=False)
     assert len(bench._busy()) == told
+
+
+def counters(late: int, ticks: int = 1000, tick: float = 5e-6) -> Counters:
+    """A loop with some late ticks."""
+    some = Spread(tick, tick, tick, tick)
+    return Counters(ticks, 0, late, 0, some, some, ())
+
+
+@pytest.mark.nojit
+def test_the_servo_is_judged_by_ratios() -> None:
+    def verdicts(empty: int, work: int, python: int, tick: float = 5e-6) -> list[str]:
+        found = {
+            servo.EMPTY: counters(empty),
+            servo.WORK: counters(work, tick=tick),
+            servo.PYTHON: counters(python),
+        }
+        return [line.rsplit(" ", 1)[1] for line in servo.claims(found)[:3]]
+
+    assert verdicts(10, 20, 23) == ["holds", "holds", "holds"]
+    assert verdicts(10, 21, 26) == ["FAILS", "FAILS", "holds"]
+    assert verdicts(10, 10, 7, tick=16e-6) == ["holds", "FAILS", "FAILS"]
+    assert verdicts(0, 0, 0) == ["holds", "holds", "holds"]
+    assert verdicts(0, 1, 1) == ["FAILS", "holds", "holds"]
+
+
+def test_all_loops_of_the_servo_run_and_record() -> None:
+    result = servo.measure(rounds=1, seconds=0.2)
+    (table,) = result.tables
+    assert [row["loop"] for row in table.rows] == [servo.EMPTY, servo.WORK, servo.PYTHON]
+    for row in table.rows:
+        assert row["ticks"] == 200
+        assert row["rows dropped"] == 0
+    assert len(result.notes) == 4

@@ -4,52 +4,29 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tangere import doctor
+from tangere.haptics.layout import NROW, ROW_FAULT, ROW_PLANES, ROW_SENT
+from tangere.haptics.pacing import Granted
+from tangere.haptics.servo import Counters, Spread
+from tangere.haptics.tick import run_ticks
 
 
-class Clock:
-    """A clock that moves by a fixed tick at every look, and oversleeps when told to."""
-
-    def __init__(self, tick: float, oversleep: float = 0.0) -> None:
-        self.now = 0.0
-        self.tick = tick
-        self.oversleep = oversleep
-
-    def look(self) -> float:
-        """The time, one tick later."""
-        self.now += self.tick
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        """Let time pass."""
-        self.now += seconds + self.oversleep
-
-
-def test_a_good_clock_is_late_by_less_than_one_look() -> None:
-    clock = Clock(1e-6)
-    j = doctor.measure_jitter(0.5, 1000.0, clock.look, clock.sleep)
-    assert j.ticks == 500
-    assert 0.0 <= j.p50 <= j.p99 <= j.p999 <= j.worst <= 1.1e-6
-    assert j.late == 0
-    assert sum(j.histogram) == 500
-    assert sum(j.histogram[:2]) == 500
-
-
-def test_a_sleep_that_takes_too_long_is_counted() -> None:
-    clock = Clock(1e-6, oversleep=0.9e-3)
-    j = doctor.measure_jitter(0.5, 1000.0, clock.look, clock.sleep)
-    assert j.worst > doctor.LATE
-    assert j.late > 100
-    assert sum(j.histogram[9:]) == j.late
+def jitter(late: int = 0, *, advice: tuple[str, ...] = (), duration: float = 5e-6) -> doctor.Jitter:
+    """A loop of a thousand ticks of which some were late."""
+    spread = Spread(1e-7, 1e-6, 1e-5, 1e-3)
+    times = Spread(duration, duration, duration, duration)
+    counters = Counters(1000, 0, late, 0, spread, times, (1000 - late, late))
+    return doctor.Jitter(counters, Granted(True, 40, 1, True, advice), (1000 - late, late))
 
 
 def advice(**changes: object) -> tuple[str, ...]:
     """Advice for a sound machine with some changes."""
-    clock = Clock(1e-6)
     sound: dict[str, object] = {
-        "jitter": doctor.measure_jitter(0.05, 1000.0, clock.look, clock.sleep),
+        "empty": jitter(),
+        "full": jitter(),
         "required": (doctor.Part("numpy", "2.0"),),
         "browser": "/usr/bin/chromium",
         "compiled": 10,
@@ -58,6 +35,11 @@ def advice(**changes: object) -> tuple[str, ...]:
         "cache": Path(),
     }
     return doctor._advice(**{**sound, **changes})  # type: ignore[arg-type]
+
+
+@pytest.fixture(autouse=True)
+def a_machine_at_full_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_governor", lambda: "performance")
 
 
 def test_a_sound_machine_is_told_so() -> None:
@@ -79,16 +61,48 @@ def test_each_fault_has_its_remedy(changes: dict[str, object], words: str) -> No
     assert any(words in line for line in advice(**changes))
 
 
-def test_late_ticks_are_a_fault() -> None:
-    clock = Clock(1e-6, oversleep=0.9e-3)
-    jitter = doctor.measure_jitter(0.5, 1000.0, clock.look, clock.sleep)
-    assert any("ms late" in line for line in advice(jitter=jitter))
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"empty": jitter(30), "full": jitter(40)}, "the system takes the core away"),
+        ({"empty": jitter(1), "full": jitter(40)}, "the work of the tick"),
+        ({"full": jitter(40)}, "4 % of the ticks began more than 100 µs late, 0 % in a loop"),
+        ({"full": jitter(duration=2e-4)}, "a tick takes 200 µs"),
+        ({"full": jitter(advice=("no priority: ask for it",))}, "no priority: ask for it"),
+    ],
+)
+def test_a_servo_in_trouble_gets_advice(changes: dict[str, object], words: str) -> None:
+    assert any(words in line for line in advice(**changes))
+
+
+def test_a_processor_that_saves_power_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_governor", lambda: "powersave")
+    assert any("governor is 'powersave'" in line for line in advice())
+
+
+def test_both_loops_run_all_their_ticks_and_the_full_one_feels_the_planes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(doctor, "SLICE", 0.02)
+    empty, full = doctor.measure_jitter(0.05)
+    for each in (empty, full):
+        assert each.counters.ticks == sum(each.histogram) == 50
+    assert full.duration > 0.0
+
+
+def test_the_tool_of_the_trial_is_held_by_eight_planes() -> None:
+    rig = doctor.trial_rig()
+    rows = np.zeros((1000, NROW))
+    run_ticks(rig, 0, 1000, 0.0, rows)
+    assert rows[-1, ROW_PLANES] == doctor.PLANES
+    assert rows[-1, ROW_SENT + 2] > 0.5
+    assert rows[-1, ROW_FAULT] == 0
 
 
 def test_this_machine_is_described() -> None:
     found = doctor.examine(0.05)
     assert found.cores >= 1
-    assert found.jitter.ticks == 50
+    assert found.full.counters.ticks == 50
     assert {part.name for part in found.required if part.version} == set(doctor.REQUIRED)
     assert found.processor
     assert found.cache_size >= 0

@@ -345,21 +345,19 @@ def _test_device(name: str, seconds: float) -> None:
 @app.command()
 def doctor(
     seconds: Annotated[
-        float, typer.Option(min=0.01, max=600.0, help="How long the timer is watched [s].")
-    ] = 2.0,
+        float, typer.Option(min=0.01, max=600.0, help="How long each loop is watched [s].")
+    ] = 5.0,
 ) -> None:
-    """Can this machine hold the rate? Versions, timer jitter, missing parts, advice."""
+    """Can this machine hold the rate? Versions, jitter of the servo, missing parts, advice."""
     from tangere.doctor import RATE, examine
 
     with _bar("doctor") as tell:
-        tell(0.0, f"watching a {RATE:g} Hz loop for {seconds:g} s")
+        tell(0.0, f"watching two {RATE:g} Hz loops for {seconds:g} s each")
         found = examine(seconds)
     _show_diagnosis(found)
 
 
 def _show_diagnosis(found: Diagnosis) -> None:
-    from tangere.doctor import BINS
-
     console = Console(highlight=False)
     table = Table(box=None, show_header=False, pad_edge=False)
     load = "" if found.load is None else f", load {found.load:.2f}"
@@ -383,21 +381,39 @@ def _show_diagnosis(found: Diagnosis) -> None:
     for name, text in rows.items():
         table.add_row(f"[bold]{name}[/bold]", escape(text))
     console.print(table)
-    j = found.jitter
-    console.print(
-        f"\n[bold]timer[/bold]  {j.ticks} ticks at {j.rate:g} Hz; late by "
-        f"p50 {_duration(j.p50)}, p99 {_duration(j.p99)}, p99.9 {_duration(j.p999)}, "
-        f"worst {_duration(j.worst)}; {j.late} ticks later than half a period"
-    )
-    for label, count in zip(
-        (*(f"≤ {_duration(b)}" for b in BINS), "more"), j.histogram, strict=True
-    ):
-        share = count / j.ticks
-        bar = "█" * round(40 * share) or ("▏" if count else "")
-        console.print(f"  {label:>9}  {count:6d}  [cyan]{bar}[/cyan]")
+    _show_jitter(console, found)
     console.print("\n[bold]advice[/bold]")
     for line in found.advice:
         console.print(f"  · {escape(line)}")
+
+
+def _show_jitter(console: Console, found: Diagnosis) -> None:
+    """Two loops side by side: one that only waits, one that does the work of a tick."""
+    from tangere.doctor import BINS, RATE
+
+    console.print(f"\n[bold]servo[/bold]  {RATE:g} Hz; {escape(str(found.full.granted))}")
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in ("", "empty loop", "tick with eight planes"):
+        table.add_column(title, justify="right" if title else "left")
+    loops = (found.empty.counters, found.full.counters)
+    for name, cells in (
+        ("ticks", [str(c.ticks) for c in loops]),
+        ("missed, left out", [str(c.missed) for c in loops]),
+        ("later than 100 µs", [f"{100 * c.late_share:.3g} %" for c in loops]),
+        ("late by p50", [_duration(c.lateness.p50) for c in loops]),
+        ("p99", [_duration(c.lateness.p99) for c in loops]),
+        ("p99.9", [_duration(c.lateness.p999) for c in loops]),
+        ("worst", [_duration(c.lateness.worst) for c in loops]),
+        ("median tick", [_duration(c.duration.p50) for c in loops]),
+    ):
+        table.add_row(name, *cells)
+    console.print(table)
+    console.print("\n[dim]ticks by lateness[/dim]")
+    labels = (*(f"≤ {_duration(b)}" for b in BINS), "more")
+    for label, idle, busy in zip(labels, found.empty.histogram, found.full.histogram, strict=True):
+        share = busy / loops[1].ticks
+        bar = "█" * round(30 * share) or ("▏" if busy else "")
+        console.print(f"  {label:>9}  {idle:7d}  {busy:7d}  [cyan]{bar}[/cyan]")
 
 
 def _duration(seconds: float) -> str:

@@ -8,16 +8,48 @@ import os
 import platform
 import shutil
 import sys
-import time
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import cos, inf, pi, sin
 from pathlib import Path
 
+import numpy as np
+
+from tangere.haptics.coupling import VirtualCoupling
+from tangere.haptics.layout import (
+    NPACKET,
+    NPLANE,
+    PACKET_COUNT,
+    PACKET_PLANES,
+    PACKET_SEQUENCE,
+    PACKET_TIME,
+    PLANE_DAMPING,
+    PLANE_FRICTION,
+    PLANE_NAME,
+    PLANE_NORMAL,
+    PLANE_POINT,
+    PLANE_SHEAR,
+    PLANE_STIFFNESS,
+    READ_POSITION,
+    SET_INERTIA,
+    SET_MASS,
+    SET_STEP,
+    Rig,
+    new_rig,
+)
+from tangere.haptics.mailbox import post
+from tangere.haptics.pacing import Granted, unlock_memory
+from tangere.haptics.safety import Safety
+from tangere.haptics.servo import Counters, Servo, bin_limits, counted
+
 RATE = 1000.0  # [Hz] what a haptic servo needs
-SPIN = 200e-6  # [s] the last part of every wait is spent looking at the clock: sleep is too coarse
-LATE = 0.5e-3  # [s] half a period: a tick later than this is felt
+PLANES = 8  # that the tool of the full loop presses against
+SLICE = 1.0  # [s] the two loops take turns of this length: a machine's mood lasts longer
 BINS = (1e-6, 2e-6, 5e-6, 10e-6, 20e-6, 50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3)  # [s]
-MANY_LATE = 1e-3  # share of late ticks from which the machine needs help
+MANY_LATE = 1e-3  # share of ticks later than 100 µs from which the machine needs help
+FAR_MORE = 2.0  # times as many late ticks with work as without: the tick is too long
+LONG_TICK = 0.1  # of the period: a median tick beyond this leaves little for the rest
 
 REQUIRED = ("numpy", "scipy", "numba", "trimesh", "coacd", "typer", "rich", "matplotlib", "viser")
 OPTIONAL = (
@@ -31,17 +63,17 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 @dataclass(frozen=True)
 class Jitter:
-    """Lateness of the ticks of a paced loop [s]."""
+    """How a paced loop kept time."""
 
-    rate: float
-    ticks: int
-    p50: float
-    p99: float
-    p999: float
-    worst: float
-    late: int
+    counters: Counters
+    granted: Granted
     histogram: tuple[int, ...]
     """Ticks up to each limit of `BINS`, and beyond the last."""
+
+    @property
+    def duration(self) -> float:
+        """Median tick [s]."""
+        return self.counters.duration.p50
 
 
 @dataclass(frozen=True)
@@ -69,45 +101,72 @@ class Diagnosis:
     cache: Path
     cache_size: int
     compiled: int
-    jitter: Jitter
+    empty: Jitter
+    """Of a loop that only waits."""
+    full: Jitter
+    """Of one that steps a tool against eight planes, and records."""
     advice: tuple[str, ...]
 
 
-def measure_jitter(
-    seconds: float = 2.0,
-    rate: float = RATE,
-    clock: Callable[[], float] = time.perf_counter,
-    sleep: Callable[[float], None] = time.sleep,
-) -> Jitter:
-    """Lateness of an empty loop paced as the servo paces itself: sleep, then look at the clock."""
+def trial_rig() -> Rig:
+    """A hand that presses a tool against eight planes, as steadily as nobody does."""
+    rig = new_rig()
+    VirtualCoupling().apply(rig.settings)
+    Safety(fresh=inf, stale=inf).apply(rig.settings)
+    rig.settings[SET_STEP] = 1.0 / RATE
+    rig.settings[SET_MASS] = 0.01
+    rig.settings[SET_INERTIA : SET_INERTIA + 3] = 1e-5
+    rig.table[:, READ_POSITION + 2] = -0.005
+    send_planes(rig, 1.0, 0.0)
+    return rig
+
+
+def send_planes(rig: Rig, number: float, time: float) -> None:
+    """Hand eight planes z = 0 to a rig, around the tool's centre, as the contact loop does."""
+    packet = np.zeros(NPACKET)
+    packet[PACKET_SEQUENCE], packet[PACKET_TIME], packet[PACKET_COUNT] = number, time, PLANES
+    for i in range(PLANES):
+        plane = packet[PACKET_PLANES + i * NPLANE :]
+        angle = 2.0 * pi * i / PLANES
+        plane[PLANE_POINT : PLANE_POINT + 2] = 0.01 * cos(angle), 0.01 * sin(angle)
+        plane[PLANE_NORMAL + 2] = -1.0
+        plane[PLANE_STIFFNESS], plane[PLANE_DAMPING] = 500.0, 1.0
+        plane[PLANE_FRICTION], plane[PLANE_SHEAR] = 0.5, 250.0
+        plane[PLANE_NAME] = i + 1
+    post(rig.packets, rig.packets_at, packet, NPACKET)
+
+
+def measure_jitter(seconds: float = 5.0, rate: float = RATE) -> tuple[Jitter, Jitter]:
+    """Lateness of an empty loop and of one that does its work, each for `seconds`, in turns."""
     ticks = max(1, round(seconds * rate))
-    late = []
-    start = clock()
-    for i in range(1, ticks + 1):
-        due = start + i / rate
-        rest = due - clock() - SPIN
-        if rest > 0.0:
-            sleep(rest)
-        now = clock()
-        while now < due:
-            now = clock()
-        late.append(now - due)
-    late.sort()
+    loops: tuple[list[Servo], list[Servo]] = ([], [])
+    while ticks > 0:
+        part = min(ticks, max(1, round(SLICE * rate)))
+        ticks -= part
+        for servos, rigs in zip(loops, ([], [trial_rig()]), strict=True):
+            servo = Servo(rigs, rate=rate, ticks=part)
+            servo.start()
+            servo.join()
+            servo.stop()
+            servos.append(servo)
+    unlock_memory()
+    empty, full = (_jitter(servos) for servos in loops)
+    return empty, full
 
-    def share(p: float) -> float:
-        return late[min(ticks - 1, int(p * ticks))]
 
+def _jitter(servos: list[Servo]) -> Jitter:
+    counters = counted(*(servo.loop for servo in servos))
+    granted = servos[0].granted
+    assert granted is not None  # it was started
     counts = [0] * (len(BINS) + 1)
-    for value in late:
-        counts[next((i for i, limit in enumerate(BINS) if value <= limit), len(BINS))] += 1
-    missed = sum(value > LATE for value in late)
-    return Jitter(
-        rate, ticks, share(0.5), share(0.99), share(0.999), late[-1], missed, tuple(counts)
-    )
+    limits = 1e-9 * bin_limits()
+    for count, limit in zip(counters.late_histogram, limits, strict=True):
+        counts[bisect_left(BINS, limit)] += count
+    return Jitter(counters, granted, tuple(counts))
 
 
-def examine(seconds: float = 2.0) -> Diagnosis:
-    """Look at this machine; takes as long as the jitter is measured."""
+def examine(seconds: float = 5.0) -> Diagnosis:
+    """Look at this machine; takes twice as long as each loop is watched, `seconds`."""
     from tangere._jit import cache_root, compiled_count
 
     cache = cache_root()
@@ -115,7 +174,7 @@ def examine(seconds: float = 2.0) -> Diagnosis:
     optional = tuple(_part(module, name, purpose) for module, name, purpose in OPTIONAL)
     compiled = compiled_count()
     size = sum(path.stat().st_size for path in cache.rglob("*") if path.is_file())
-    jitter = measure_jitter(seconds)
+    empty, full = measure_jitter(seconds)
     browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     cores = (
@@ -134,9 +193,11 @@ def examine(seconds: float = 2.0) -> Diagnosis:
         cache=cache,
         cache_size=size,
         compiled=compiled,
-        jitter=jitter,
+        empty=empty,
+        full=full,
         advice=_advice(
-            jitter=jitter,
+            empty=empty,
+            full=full,
             required=required,
             browser=browser,
             compiled=compiled,
@@ -168,7 +229,8 @@ def processor() -> str:
 
 def _advice(
     *,
-    jitter: Jitter,
+    empty: Jitter,
+    full: Jitter,
     required: tuple[Part, ...],
     browser: str | None,
     compiled: int,
@@ -180,13 +242,8 @@ def _advice(
     lines = [
         f"{part.name} is missing: pip install {part.name}" for part in required if not part.version
     ]
-    share = jitter.late / jitter.ticks
-    if share > MANY_LATE:
-        lines.append(
-            f"{100 * share:.1f} % of the ticks came more than {1e3 * LATE:g} ms late: close other "
-            "programs, choose the performance profile of the system, or use a machine with a core "
-            "to spare"
-        )
+    lines.extend(full.granted.advice)
+    lines.extend(_of_lateness(empty, full))
     if load is not None and load > cores:
         lines.append(f"the load is {load:.1f} on {cores} cores: other work will disturb the servo")
     if cores < 2:
@@ -202,5 +259,44 @@ def _advice(
     if sys.platform == "win32":
         lines.append("Windows sleeps in steps of up to 15 ms: expect more jitter than on Linux")
     if not lines:
-        lines.append(f"this machine can hold {jitter.rate:g} Hz")
+        lines.append(f"this machine can hold {RATE:g} Hz")
     return tuple(lines)
+
+
+def _of_lateness(empty: Jitter, full: Jitter) -> Iterator[str]:
+    idle, busy = empty.counters.late_share, full.counters.late_share
+    if busy > MANY_LATE:
+        yield (
+            f"{100 * busy:.2g} % of the ticks began more than 100 µs late, "
+            f"{100 * idle:.2g} % in a loop that only waits"
+        )
+        if busy > FAR_MORE * max(idle, MANY_LATE):
+            yield "the work of the tick delays it: close programs that fill memory or caches"
+        else:
+            yield (
+                "the system takes the core away: close other programs, choose the performance "
+                "profile, keep a core free (isolcpus), or use a kernel for real time"
+            )
+    if full.duration > LONG_TICK / RATE:
+        yield (
+            f"a tick takes {1e6 * full.duration:.0f} µs in the median: this processor is slow for "
+            f"{RATE:g} Hz, or is saving power"
+        )
+    if (governor := _governor()) not in (None, "performance"):
+        yield (
+            f"the processor's governor is {governor!r}: "
+            "`sudo cpupower frequency-set -g performance` keeps it awake"
+        )
+    if busy > MANY_LATE and _is_virtual():
+        yield "this is a virtual machine: its host may take the core away for milliseconds"
+
+
+def _governor() -> str | None:
+    """How the processor saves power, where the system tells."""
+    path = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    return path.read_text(encoding="utf-8").strip() if path.exists() else None
+
+
+def _is_virtual() -> bool:
+    info = Path("/proc/cpuinfo")
+    return info.exists() and " hypervisor" in info.read_text(encoding="utf-8", errors="replace")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -291,6 +293,7 @@ def test_a_loop_that_breaks_sends_zero_force(monkeypatch: pytest.MonkeyPatch) ->
     def break_down(*_: object) -> None:
         raise IndexError("index is out of bounds")
 
+    monkeypatch.setattr(servo, "warm_up", lambda: None)
     monkeypatch.setattr(servo, "pace_in_python" if pacing.PORTABLE else "serve", break_down)
     loop = Servo([rig])
     loop.start()
@@ -350,13 +353,38 @@ while loop.counters.ticks < 20:
 
 
 def test_the_end_of_the_program_is_zero_force() -> None:
-    from pathlib import Path
-
     code = EXIT.format(tests=str(Path(__file__).parents[1]))
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
     )
     assert done.stdout.strip() == str([0.0] * 6)
+
+
+PORTABLE = """
+import sys
+sys.path.insert(0, {tests!r})
+from haptics.hands import packet, pressing_rig, send_packet
+from haptics.test_servo import FOREVER, LONG, newest_command
+from tangere.haptics.servo import Servo
+rig = pressing_rig(1, FOREVER)
+send_packet(rig, packet(1, 0.0))
+with Servo([rig], ticks=50) as loop:
+    assert loop.join(LONG) and loop.error is None
+c = loop.counters
+print(loop.granted.compiled, c.ticks, c.dropped, newest_command(rig)[2], len(loop.granted.advice))
+"""
+
+
+def test_the_portable_loop_can_be_forced() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PORTABLE.format(tests=str(Path(__file__).parents[1]))],
+        env={**os.environ, "TANGERE_PORTABLE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert done.stdout.split() == ["False", "50", "0", "0.0", "1"]
 
 
 def test_nobody_else_is_left_running() -> None:

@@ -215,6 +215,15 @@ def test_a_bad_reading_stops_the_force_at_once_and_it_ramps_up_again(
     assert np.abs(hand - [0.0, 0.0, -DEPTH]).max() < 1e-12
 
 
+def test_what_a_failed_read_left_behind_is_not_believed() -> None:
+    rig = pressing_rig(60)
+    rig.table[40, READ_STATUS] = FAULT_READ
+    rig.table[40, READ_POSITION + 2] -= 0.01
+    rows = run_in_touch(rig, 0, 60)
+    assert faults(rows)[40] == FAULT_READ
+    assert (rows[:, ROW_HAND + 2] == -DEPTH).all()
+
+
 def test_after_a_jump_the_hand_moves_on_with_the_device() -> None:
     rig = free_rig(30, Safety(ramp=0.0, stale=np.inf, fresh=np.inf))
     rig.table[:, READ_POSITION] = 0.001 * np.arange(30)

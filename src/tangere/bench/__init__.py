@@ -19,6 +19,7 @@ NAMES = {
     "heap": "time and memory of 100, 1,000 and 10,000 blocks in a heap",
     "gjk": "distance of two hulls of 8, 32 and 192 vertices, warm and cold",
     "volume": "contact volume of two hulls of 8, 32 and 192 vertices, by clipping and by duality",
+    "servo": "late ticks of the 1 kHz loop, alone, at work, and beside a busy Python thread",
     "startup": "import, first start and every later start",
 }
 
@@ -30,6 +31,7 @@ _FUNCTIONS = {
     "heap": ("heap", "measure"),
     "gjk": ("pairs", "measure_gjk"),
     "volume": ("pairs", "measure_volume"),
+    "servo": ("servo", "measure"),
     "startup": ("startup", "measure"),
 }
 

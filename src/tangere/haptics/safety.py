@@ -252,6 +252,8 @@ def read_hand(
     good = _is_sound(reading)
     if not good:
         fault |= FAULT_NAN_READING
+    elif fault & FAULT_READ != 0:
+        pass  # whatever stands there was not measured
     elif seen:
         m[MEM_SEQUENCE] = reading[READ_SEQUENCE]
         m[MEM_SAMPLE_TIME] = now
@@ -347,7 +349,7 @@ def _anchor(s: PtrF8, x: Vec3, q: Quat, hand: PtrF8, m: PtrF8) -> None:
 
 @kernel
 def usable(packet: PtrF8, latest: float) -> bool:
-    """Whether a contact packet is finite, its planes are planes, and its time not after `latest`."""
+    """Whether a contact packet is finite, its planes are planes, its time not after `latest`."""
     count = packet[PACKET_COUNT]
     if not (0.0 <= count <= MAX_PLANES and packet[PACKET_TIME] <= latest):
         return False
@@ -545,7 +547,7 @@ def _risk(m: PtrF8, dt: float, last: PtrF8, wrench: PtrF8, share: float) -> floa
     twist = norm(sub(tau, vec_at(last, SEND_TORQUE))) * dt * dt / LEAST_INERTIA
     given = dot(f, vec_at(m, MEM_STEP)) + norm(f) * (m[MEM_SLACK] + kick)
     given += dot(tau, vec_at(m, MEM_STEP + 3)) + norm(tau) * (m[MEM_SLACK + 1] + twist)
-    return given
+    return float(given)
 
 
 @kernel

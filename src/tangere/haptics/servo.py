@@ -381,17 +381,7 @@ class Servo:
     @property
     def counters(self) -> Counters:
         """How the loop has kept time so far."""
-        c = self.loop.control.copy()
-        bins = c[CTL_LATE_BINS : CTL_LATE_BINS + NBINS]
-        return Counters(
-            ticks=int(c[CTL_TICKS]),
-            missed=int(c[CTL_MISSED]),
-            late=int(c[CTL_LATE]),
-            dropped=int(self.loop.ring_at[DROPPED]),
-            lateness=_spread(bins, int(c[CTL_WORST_LATE])),
-            duration=_spread(c[CTL_TICK_BINS : CTL_TICK_BINS + NBINS], int(c[CTL_WORST_TICK])),
-            late_histogram=tuple(int(count) for count in bins),
-        )
+        return counted(self.loop)
 
     def newest(self, rows_out: Array) -> bool:
         """Whether there are rows not seen yet; if so they are in `rows_out`, (2 NROW,)."""
@@ -464,6 +454,22 @@ def warm_up() -> None:
             loop.control[CTL_STOP] = 1
             serve(spare, spare, loop)
         leave(spare, spare, loop)
+
+
+def counted(*loops: Loop) -> Counters:
+    """How one loop has kept time, or several taken together."""
+    control = np.array([loop.control for loop in loops])
+    c = control.sum(axis=0)
+    late_bins, tick_bins = (c[k : k + NBINS] for k in (CTL_LATE_BINS, CTL_TICK_BINS))
+    return Counters(
+        ticks=int(c[CTL_TICKS]),
+        missed=int(c[CTL_MISSED]),
+        late=int(c[CTL_LATE]),
+        dropped=sum(int(loop.ring_at[DROPPED]) for loop in loops),
+        lateness=_spread(late_bins, int(control[:, CTL_WORST_LATE].max())),
+        duration=_spread(tick_bins, int(control[:, CTL_WORST_TICK].max())),
+        late_histogram=tuple(int(count) for count in late_bins),
+    )
 
 
 def _spread(bins: LongArray, worst: int) -> Spread:

@@ -1,0 +1,182 @@
+"""Does the servo keep time at work? Late ticks of three loops that take turns in one run.
+
+*empty* only waits. *at work* steps a tool against eight planes, while a thread simulates six blocks
+and hands over planes after every call, and another empties the ring of rows into a file. *beside
+Python* is the same with one more thread that never stops computing in pure Python.
+
+All have the same priority and core. How many ticks are late depends on the machine and its mood,
+so that only ratios within one run mean anything.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import numpy as np
+
+import tangere as tg
+from tangere.bench.report import Result, Row, Table
+from tangere.doctor import PLANES, RATE, send_planes, trial_rig
+from tangere.haptics.layout import NROW, NSTATE, Rig
+from tangere.haptics.mailbox import drain, take
+from tangere.haptics.pacing import unlock_memory
+from tangere.haptics.safety import Safety
+from tangere.haptics.servo import Counters, Loop, Servo, counted
+from tangere.scene.library import build
+
+EMPTY, WORK, PYTHON = "empty", "at work", "beside Python"
+SECONDS = 0.5  # [s] of a turn: a machine's mood lasts longer
+CONTACT_STEPS = 2  # per call of the contact loop, 2 ms: 500 Hz
+DRAIN_PERIOD = 0.05  # [s]
+MOST_LATE = 2.0  # times the late ticks of the empty loop, claimed at most
+MOST_CHANGE = 0.2  # of the share of late ticks by a busy Python thread
+LONGEST_TICK = 15e-6  # [s] median, claimed at most
+
+
+def measure(rounds: int = 120, seconds: float = SECONDS) -> Result:
+    """Late ticks of all loops, `rounds` turns of `seconds` each."""
+    begin = time.perf_counter()
+    loops: dict[str, list[Loop]] = {EMPTY: [], WORK: [], PYTHON: []}
+    names = list(loops)
+    granted = ""
+    simulation = tg.Simulation(build("blocks"), dt=1e-3)
+    simulation.step()  # compiled before the first turn
+    for r in range(rounds):
+        for k in range(len(names)):
+            name = names[(r + k) % len(names)]  # nobody always comes first
+            servo = _turn(name, seconds, simulation)
+            loops[name].append(servo.loop)
+            granted = str(servo.granted)
+    unlock_memory()
+    found = {name: counted(*turns) for name, turns in loops.items()}
+    rows = [_row(name, counters) for name, counters in found.items()]
+    settings = {"rounds": rounds, "seconds": seconds, "rate_Hz": RATE, "planes": PLANES}
+    title = f"{rounds} turns of {seconds:g} s at {RATE:g} Hz; {granted}"
+    return Result(
+        "servo", settings, [Table(title, rows)], claims(found), time.perf_counter() - begin
+    )
+
+
+def claims(found: dict[str, Counters]) -> list[str]:
+    """The claims with what was measured and the verdict."""
+    empty, work, python = (found[name] for name in (EMPTY, WORK, PYTHON))
+    burden = _ratio(work.late_share, empty.late_share)
+    change = _ratio(python.late_share, work.late_share) - 1.0
+    median = work.duration.p50
+    return [
+        _claim(
+            f"later than 100 µs at most {MOST_LATE:g} times as often as the empty loop",
+            f"{burden:.2f}",
+            burden <= MOST_LATE,
+        ),
+        _claim(
+            f"a busy Python thread changes that by less than {100 * MOST_CHANGE:g} %",
+            f"{100 * change:+.0f} %",
+            abs(change) < MOST_CHANGE,
+        ),
+        _claim(
+            f"median tick with {PLANES} planes at most {1e6 * LONGEST_TICK:g} µs",
+            f"{1e6 * median:.1f} µs",
+            median <= LONGEST_TICK,
+        ),
+        f"late ticks: {empty.late} empty, {work.late} at work, {python.late} beside Python; "
+        "with fewer than a hundred each the ratios are half chance",
+    ]
+
+
+def _claim(text: str, measured: str, holds: bool) -> str:
+    return f"{text} is claimed; {measured}: {'holds' if holds else 'FAILS'}"
+
+
+def _ratio(a: float, b: float) -> float:
+    if b == 0.0:
+        return 1.0 if a == 0.0 else np.inf
+    return a / b
+
+
+def _row(name: str, c: Counters) -> Row:
+    return {
+        "loop": name,
+        "ticks": c.ticks,
+        "missed": c.missed,
+        "> 100 µs late [%]": 100.0 * c.late_share,
+        "late p99 [µs]": 1e6 * c.lateness.p99,
+        "late p99.9 [µs]": 1e6 * c.lateness.p999,
+        "late worst [µs]": 1e6 * c.lateness.worst,
+        "tick p50 [µs]": 1e6 * c.duration.p50,
+        "tick p99 [µs]": 1e6 * c.duration.p99,
+        "rows dropped": c.dropped,
+    }
+
+
+def _turn(name: str, seconds: float, simulation: tg.Simulation) -> Servo:
+    """One loop, run to its end with its companions."""
+    rigs = []
+    if name != EMPTY:
+        rig = trial_rig()
+        Safety().apply(rig.settings)  # stale packets are a fault here
+        rigs.append(rig)
+    servo = Servo(rigs, rate=RATE, ticks=round(seconds * RATE))
+    with ExitStack() as companions:
+        if rigs:
+            companions.enter_context(_thread(_contact_loop(rigs[0], simulation)))
+            companions.enter_context(_thread(_recorder(servo)))
+        if name == PYTHON:
+            companions.enter_context(_thread(_busy))
+        servo.start()
+        servo.join()
+        servo.stop()
+    return servo
+
+
+@contextmanager
+def _thread(work: Callable[[threading.Event], None]) -> Iterator[None]:
+    """A thread that works until the block is left."""
+    stop = threading.Event()
+    thread = threading.Thread(target=work, args=(stop,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _contact_loop(rig: Rig, simulation: tg.Simulation) -> Callable[[threading.Event], None]:
+    """Simulates without the interpreter lock, and hands planes over after every call."""
+
+    def work(stop: threading.Event) -> None:
+        state, number = np.zeros(NSTATE), 1
+        while not stop.is_set():
+            simulation.step(CONTACT_STEPS)
+            if take(rig.states, rig.states_at, state, NSTATE):
+                number += 1
+                send_planes(rig, float(number), float(state[0]))
+            stop.wait(1e-3 * CONTACT_STEPS)
+
+    return work
+
+
+def _recorder(servo: Servo) -> Callable[[threading.Event], None]:
+    """Empties the ring into a file that is thrown away."""
+
+    def work(stop: threading.Event) -> None:
+        rows = np.zeros((len(servo.loop.ring), NROW))
+        with tempfile.TemporaryFile() as file:
+            while not stop.wait(DRAIN_PERIOD):
+                count = drain(servo.loop.ring, servo.loop.ring_at, rows)
+                file.write(rows[:count].tobytes())
+
+    return work
+
+
+def _busy(stop: threading.Event) -> None:
+    """Computes in pure Python and never lets go of the lock by itself."""
+    total = 0
+    while not stop.is_set():
+        for i in range(10_000):
+            total += i * i % 7
