@@ -32,6 +32,7 @@ from tangere.haptics.layout import (
     HAND_POSITION,
     HAND_QUATERNION,
     HAND_VELOCITY,
+    NHAND,
     NOUT,
     NTOOL,
     OUT_ACTIVE,
@@ -44,6 +45,7 @@ from tangere.haptics.layout import (
     OUT_PASSES,
     OUT_TORQUE,
     OUT_TURN,
+    PACKET_TIME,
     SET_CONTACT,
     SET_GRAVITY,
     SET_GRIP,
@@ -108,11 +110,10 @@ def step_tool(
     r, anchors, fresh, last = local_f8(9), local_f8(48), local_f8(13), local_f8(13)
     m = motion(settings, y, r)
     passes = 0
+    find_anchors(settings, m, packet, now, grips, anchors)
     if settings[SET_MODE] == COUPLING_DIRECT:
-        find_anchors(settings, m, packet, now, grips, anchors)
         follow(settings, hand, fresh)
     else:
-        find_anchors(settings, m, packet, now, grips, anchors)
         u_last = (out[OUT_TURN], out[OUT_TURN + 1], out[OUT_TURN + 2])
         rule = int(settings[SET_INTEGRATOR])
         if rule in (STEP_RK4, STEP_EULER):
@@ -152,6 +153,35 @@ def step_once(
 ) -> int:
     """`step_tool`, for callers with arrays."""
     return step_tool(ptr(settings), ptr(y), ptr(hand), ptr(packet), now, ptr(grips), ptr(out))
+
+
+@kernel
+def step_along(
+    settings: Array,
+    y: Array,
+    hands: Array,
+    packet: Array,
+    grips: Array,
+    out: Array,
+    rows_out: Array,
+) -> int:
+    """Step along samples of a hand (ticks, NHAND), one packet throughout; returns the ticks made.
+
+    `rows_out` (ticks, NTOOL + NOUT) gets state and `out` of each tick. Ends at a fault. The first
+    tick is one step after the packet's time.
+    """
+    s, yp, p, g, o = ptr(settings), ptr(y), ptr(packet), ptr(grips), ptr(out)
+    width = NTOOL + NOUT
+    for i in range(len(hands)):
+        now = p[PACKET_TIME] + (i + 1) * s[SET_STEP]
+        if step_tool(s, yp, off(ptr(hands), NHAND * i), p, now, g, o) != 0:
+            return i
+        row = off(ptr(rows_out), width * i)
+        for j in range(NTOOL):
+            row[j] = yp[j]
+        for j in range(NOUT):
+            row[NTOOL + j] = o[j]
+    return len(hands)
 
 
 # ------------------------------------------------ implicit
