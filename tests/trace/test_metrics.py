@@ -10,9 +10,11 @@ from tangere.errors import SceneError
 from tangere.haptics.layout import (
     ROW_COUPLING,
     ROW_DEPTH,
+    ROW_DEVICE,
     ROW_HAND,
     ROW_LATE,
     ROW_MISSED,
+    ROW_SENT,
     ROW_STORED,
     ROW_TIME,
     ROW_TOOL,
@@ -274,6 +276,21 @@ def test_a_damper_only_takes() -> None:
     assert ledger.passive()
 
 
+def test_at_the_device_the_force_sent_counts() -> None:
+    """A device at half the scale of the hand, with twice the force: the same energy."""
+    rows = spring_rows(400)
+    rows[:, ROW_DEVICE] *= 0.5
+    rows[:, ROW_SENT] *= 2.0
+    trace = Trace(rows, meta())
+    whole = EnergyLedger.of(trace)
+    assert EnergyLedger.of(trace, "device").observed == pytest.approx(whole.observed, rel=1e-9)
+    rows[200:, ROW_SENT] = 0.0  # a fault: nothing is sent any more
+    cut = EnergyLedger.of(Trace(rows, meta()), "device")
+    assert cut.observed == pytest.approx(EnergyLedger.of(Trace(rows[:201], meta())).observed)
+    with pytest.raises(SceneError, match="choose one of: hand, device"):
+        EnergyLedger.of(trace, "elbow")  # type: ignore[arg-type]
+
+
 def test_torque_counts_like_force() -> None:
     """A constant torque along half a turn about y: T π."""
     ledger = EnergyLedger()
@@ -304,7 +321,9 @@ def test_sample_by_sample_is_the_same_to_the_bit() -> None:
     rows[:, ROW_HAND + 3 : ROW_HAND + 7] = q / np.linalg.norm(q, axis=1)[:, None]
     trace = Trace(rows, meta())
     whole, fed = EnergyLedger.of(trace), EnergyLedger()
-    for x, f, o, tau, stored in zip(*(trace[name] for name in metrics.LEDGER_COLUMNS), strict=True):
+    for x, f, o, tau, stored in zip(
+        *(trace[name] for name in metrics.LEDGER_COLUMNS["hand"]), strict=True
+    ):
         fed.add(x, f, o, tau, stored)
     assert (fed.observed, fed.least, fed.count) == (whole.observed, whole.least, whole.count)
     # a sum in another order: a few roundings

@@ -6,7 +6,7 @@ arrays, SI units, and looks at what was recorded, never at the simulation.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,11 +27,17 @@ STABLE_ANGLE = 1.5  # [rad]
 STABLE_WINDOW = 0.5  # the last … [s]
 STABLE_TWITCH = 0.05  # second difference of the coupling's angle per sample [rad]
 
-# What the energy ledger reads: x_h, F, q_h, T, E_stored
-LEDGER_COLUMNS = (
-    *("hand.position", "coupling.force", "hand.orientation", "coupling.torque"),
-    "energy.stored",
-)
+# What the energy ledger reads: x, F, q, T, E_stored
+LEDGER_COLUMNS = {
+    "hand": (
+        *("hand.position", "coupling.force", "hand.orientation", "coupling.torque"),
+        "energy.stored",
+    ),
+    "device": (
+        *("device.position", "device.force", "device.orientation", "device.torque"),
+        "energy.stored",
+    ),
+}
 BACK = np.array([1.0, -1.0, -1.0, -1.0])  # conjugates a quaternion
 
 
@@ -274,12 +280,23 @@ class EnergyLedger:
         return self.least >= -self._initial - tolerance
 
     @classmethod
-    def of(cls, trace: Trace) -> EnergyLedger:
-        """The ledger of a whole trace: the coupling's force on the tool along the hand's way."""
+    def of(cls, trace: Trace, at: Literal["hand", "device"] = "hand") -> EnergyLedger:
+        """The ledger of a whole trace.
+
+        Args:
+            trace: Of several tools, the first.
+            at: "hand" books the coupling's force on the tool along the hand's way: what the
+                computation does. "device" books the force sent, with its sign turned, along the
+                device's own way: what the user's arm meets, after all limits.
+        """
+        if at not in ("hand", "device"):
+            raise SceneError(f"energy at {at!r}: choose one of: hand, device")
         ledger = cls()
         if not len(trace):
             return ledger
-        columns = [np.asarray(trace[name]) for name in LEDGER_COLUMNS]
+        columns = [np.asarray(trace[name]) for name in LEDGER_COLUMNS[at]]
+        if at == "device":
+            columns[1], columns[3] = -columns[1], -columns[3]
         ledger._initial = float(columns[-1][0])
         ledger._book(columns)
         ledger._last = [column[-1] for column in columns]
