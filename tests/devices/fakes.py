@@ -188,7 +188,7 @@ class FakeHd:
 
     def init_device(self, name: str = "Default Device") -> int | None:
         self.calls.append(f"init {name}")
-        return None if self.missing else 0
+        return None if self.missing else len([c for c in self.calls if c.startswith("init")])
 
     def make_current_device(self, number: int) -> None:
         self.calls.append("make_current")
@@ -207,8 +207,7 @@ class FakeHd:
 
     def _schedule(self) -> None:
         while self._running:
-            for callback in self._callbacks:
-                callback(None)
+            self._callbacks[:] = [callback for callback in self._callbacks if callback(None)]
             time.sleep(1e-3)
 
     def stop_scheduler(self) -> None:

@@ -25,6 +25,7 @@ from tangere.haptics.layout import (
     READ_GRIPPER,
     READ_POSITION,
     READ_QUATERNION,
+    READ_SEQUENCE,
     READ_STATUS,
     READ_VELOCITY,
 )
@@ -298,6 +299,22 @@ def test_openhaptics_reads_millimetres_per_second(monkeypatch: pytest.MonkeyPatc
     assert fake.calls[0] == "init Left"
     assert fake.calls[-2:] == ["stop_scheduler", "close_device"]
     assert openhaptics.connected() == ""
+
+
+def test_two_openhaptics_devices_share_the_vendors_scheduler(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake = FakeHd()
+    fake.install(monkeypatch)
+    with OpenHaptics("Left") as left:
+        with OpenHaptics("Right") as right:
+            assert until(lambda: reading(right)[READ_SEQUENCE] > 0)
+        assert "stop_scheduler" not in fake.calls
+        seen = reading(left)[READ_SEQUENCE]
+        assert until(lambda: reading(left)[READ_SEQUENCE] > seen + 2)
+        assert reading(left)[READ_STATUS] == 0
+        assert len(fake._callbacks) == 1  # the other is not called any more
+    assert fake.calls.count("stop_scheduler") == 1
 
 
 def test_openhaptics_keeps_the_bindings_quiet(

@@ -44,7 +44,7 @@ HD_OUTPUT_DOF = 0x2554
 HD_UPDATE_RATE = 0x2600
 HD_MAX_STIFFNESS = 0x2602  # [N/mm], as a share for some models: not used
 HD_MAX_FORCE = 0x2603
-CONTINUE = 1  # call again at the next tick
+DONE, CONTINUE = 0, 1  # what a callback answers: never again, or at the next tick
 
 _ERRORS = {
     0x0200: "the motors are warm",
@@ -55,6 +55,10 @@ _ERRORS = {
     0x0600: "no valid licence",
 }
 _DEFAULT = MODELS["Touch"]
+# The vendor has one scheduler: the first device that is opened starts it, the last one stops it.
+_open: list[OpenHaptics] = []
+# The vendor knows callbacks by address alone and may call one once more: they are never freed.
+_callbacks: list[Any] = []
 
 
 class OpenHaptics(Exchanged):
@@ -66,7 +70,6 @@ class OpenHaptics(Exchanged):
         self._hd: Any = None
         self._id: int | None = None
         self._vector: Any = None
-        self._callback: Any = None
         self._estimate = Estimator()
         self._last_turn = 0.0
 
@@ -84,12 +87,14 @@ class OpenHaptics(Exchanged):
             hd.make_current_device(self._id)
             self.info = self._limits(hd)
             hd.enable_force()
-            hd.start_scheduler()
+            _open.append(self)
+            if len(_open) == 1:
+                hd.start_scheduler()
         self._estimate = Estimator()
         self._last_turn = time.monotonic()
         prototype = ctypes.CFUNCTYPE(ctypes.c_uint, ctypes.POINTER(ctypes.c_void_p))
-        self._callback = prototype(self._turn)  # kept: the vendor has only its address
-        schedule(self._callback)
+        _callbacks.append(prototype(self._turn))
+        schedule(_callbacks[-1])
 
     def _limits(self, hd: Any) -> DeviceInfo:
         """The table's limits of this model; what the device says of itself wins."""
@@ -114,7 +119,7 @@ class OpenHaptics(Exchanged):
         """One tick of the vendor's thread; nothing may leave it as an exception."""
         hd, number = self._hd, self._id
         if number is None:
-            return CONTINUE
+            return DONE
         hd.begin_frame(number)
         try:
             self._exchange(hd)
@@ -154,7 +159,7 @@ class OpenHaptics(Exchanged):
         return super()._receive(out)
 
     def _disconnect(self) -> None:
-        if self._id is None or self._callback is None:
+        if self not in _open:
             self._id = None
             return
         # The next tick of the vendor's thread shows the zero force that was just put down.
@@ -163,13 +168,15 @@ class OpenHaptics(Exchanged):
         while self._last_turn == seen and time.monotonic() < deadline:
             time.sleep(1e-3)
         number, self._id = self._id, None
+        assert number is not None
         if self._last_turn == seen:  # that thread is gone: show it from here
             self._hd.begin_frame(number)
             self._show(self._hd, ZERO, ZERO)
             self._hd.end_frame(number)
-        self._hd.stop_scheduler()
+        _open.remove(self)
+        if not _open:
+            self._hd.stop_scheduler()
         self._hd.close_device(number)
-        self._callback = None
 
 
 def connected() -> str:
