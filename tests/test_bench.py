@@ -16,7 +16,7 @@ from tangere import bench
 from tangere.bench import block_tower, heap, pairs, report, resting, servo, startup, turns
 from tangere.errors import SceneError
 from tangere.experiments import peers
-from tangere.haptics.servo import Counters, Spread
+from tangere.haptics.servo import CTL_LATE, Counters, Spread, new_loop
 from tangere.model import new_soup
 from tangere.scene import library
 
@@ -274,6 +274,22 @@ def test_the_servo_is_judged_by_ratios() -> None:
     assert verdicts(10, 10, 7, tick=16e-6) == ["holds", "FAILS", "FAILS"]
     assert verdicts(0, 0, 0) == ["holds", "holds", "holds"]
     assert verdicts(0, 1, 1) == ["FAILS", "holds", "holds"]
+
+
+@pytest.mark.nojit
+def test_the_doubt_about_ratios_grows_with_the_scatter_of_the_rounds() -> None:
+    def words(late: list[int]) -> str:
+        loops = {name: [new_loop(0, 1e3) for _ in late] for name in ("a", "b", "c")}
+        for turns_of in loops.values():
+            for loop, count in zip(turns_of, late, strict=True):
+                loop.control[CTL_LATE] = count
+        return servo.doubt(loops)
+
+    assert "40 a, 40 b, 40 c" in words([10] * 4)
+    assert "±0.00" in words([10] * 4)
+    assert "±0 %" in words([10] * 4)
+    # the same draws for all: equal loops stay equal, however they scatter
+    assert "±0.00" in words([1, 20, 0, 19])
 
 
 def test_all_loops_of_the_servo_run_and_record() -> None:
