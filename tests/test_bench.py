@@ -278,18 +278,20 @@ def test_the_servo_is_judged_by_ratios() -> None:
 
 @pytest.mark.nojit
 def test_the_doubt_about_ratios_grows_with_the_scatter_of_the_rounds() -> None:
-    def words(late: list[int]) -> str:
-        loops = {name: [new_loop(0, 1e3) for _ in late] for name in ("a", "b", "c")}
-        for turns_of in loops.values():
-            for loop, count in zip(turns_of, late, strict=True):
+    def words(*late: list[int]) -> str:
+        loops = {}
+        for name, counts in zip(("a", "b", "c"), late, strict=True):
+            loops[name] = [new_loop(0, 1e3) for _ in counts]
+            for loop, count in zip(loops[name], counts, strict=True):
                 loop.control[CTL_LATE] = count
         return servo.doubt(loops)
 
-    assert "40 a, 40 b, 40 c" in words([10] * 4)
-    assert "±0.00" in words([10] * 4)
-    assert "±0 %" in words([10] * 4)
-    # the same draws for all: equal loops stay equal, however they scatter
-    assert "±0.00" in words([1, 20, 0, 19])
+    steady, wild = [10] * 4, [1, 20, 0, 19]
+    assert words(steady, steady, steady).startswith("late ticks: 40 a, 40 b, 40 c;")
+    assert "±0.00" in words(steady, steady, wild)
+    assert "±0 %" not in words(steady, steady, wild)
+    assert "±0.00" not in words(steady, wild, wild)
+    assert "±0 %" in words(steady, wild, wild)  # rounds are drawn together
 
 
 def test_all_loops_of_the_servo_run_and_record() -> None:

@@ -92,8 +92,9 @@ def doubt(loops: dict[str, list[Loop]]) -> str:
     rounds = late.shape[1]
     draws = np.random.default_rng(0).integers(rounds, size=(DRAWS, rounds))
     empty, work, python = (np.maximum(row[draws].sum(axis=1), 1) for row in late)
+    counts = ", ".join(f"{row.sum()} {name}" for name, row in zip(loops, late, strict=True))
     return (
-        f"late ticks: {', '.join(f'{row.sum()} {name}' for name, row in zip(loops, late, strict=True))}; "
+        f"late ticks: {counts}; "
         f"by chance the first ratio varies by ±{np.std(work / empty):.2f}, "
         f"the change by ±{100.0 * np.std(python / work):.0f} %"
     )
