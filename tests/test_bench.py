@@ -16,7 +16,7 @@ from tangere import bench
 from tangere.bench import block_tower, heap, pairs, report, resting, servo, startup, turns
 from tangere.errors import SceneError
 from tangere.experiments import peers
-from tangere.haptics.servo import Counters, Spread
+from tangere.haptics.servo import CTL_LATE, Counters, Spread, new_loop
 from tangere.model import new_soup
 from tangere.scene import library
 
@@ -274,6 +274,24 @@ def test_the_servo_is_judged_by_ratios() -> None:
     assert verdicts(10, 10, 7, tick=16e-6) == ["holds", "FAILS", "FAILS"]
     assert verdicts(0, 0, 0) == ["holds", "holds", "holds"]
     assert verdicts(0, 1, 1) == ["FAILS", "holds", "holds"]
+
+
+@pytest.mark.nojit
+def test_the_doubt_about_ratios_grows_with_the_scatter_of_the_rounds() -> None:
+    def words(*late: list[int]) -> str:
+        loops = {}
+        for name, counts in zip(("a", "b", "c"), late, strict=True):
+            loops[name] = [new_loop(0, 1e3) for _ in counts]
+            for loop, count in zip(loops[name], counts, strict=True):
+                loop.control[CTL_LATE] = count
+        return servo.doubt(loops)
+
+    steady, wild = [10] * 4, [1, 20, 0, 19]
+    assert words(steady, steady, steady).startswith("late ticks: 40 a, 40 b, 40 c;")
+    assert "±0.00" in words(steady, steady, wild)
+    assert "±0 %" not in words(steady, steady, wild)
+    assert "±0.00" not in words(steady, wild, wild)
+    assert "±0 %" in words(steady, wild, wild)  # rounds are drawn together
 
 
 def test_all_loops_of_the_servo_run_and_record() -> None:

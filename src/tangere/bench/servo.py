@@ -25,7 +25,7 @@ from tangere.haptics.layout import NROW, NSTATE, Rig
 from tangere.haptics.mailbox import drain, take
 from tangere.haptics.pacing import unlock_memory
 from tangere.haptics.safety import Safety
-from tangere.haptics.servo import Counters, Loop, Servo, counted
+from tangere.haptics.servo import CTL_LATE, Counters, Loop, Servo, counted
 from tangere.scene.library import build
 
 EMPTY, WORK, PYTHON = "empty", "at work", "beside Python"
@@ -34,6 +34,7 @@ CONTACT_STEPS = 2  # per call of the contact loop, 2 ms: 500 Hz
 DRAIN_PERIOD = 0.05  # [s]
 MOST_LATE = 2.0  # times the late ticks of the empty loop, claimed at most
 MOST_CHANGE = 0.2  # of the share of late ticks by a busy Python thread
+DRAWS = 1000  # of all rounds at random, to see what is chance
 LONGEST_TICK = 15e-6  # [s] median, claimed at most
 
 
@@ -54,11 +55,10 @@ def measure(rounds: int = 120, seconds: float = SECONDS) -> Result:
     unlock_memory()
     found = {name: counted(*turns) for name, turns in loops.items()}
     rows = [_row(name, counters) for name, counters in found.items()]
+    notes = [*claims(found), doubt(loops)]
     settings = {"rounds": rounds, "seconds": seconds, "rate_Hz": RATE, "planes": PLANES}
     title = f"{rounds} turns of {seconds:g} s at {RATE:g} Hz; {granted}"
-    return Result(
-        "servo", settings, [Table(title, rows)], claims(found), time.perf_counter() - begin
-    )
+    return Result("servo", settings, [Table(title, rows)], notes, time.perf_counter() - begin)
 
 
 def claims(found: dict[str, Counters]) -> list[str]:
@@ -83,9 +83,21 @@ def claims(found: dict[str, Counters]) -> list[str]:
             f"{1e6 * median:.1f} µs",
             median <= LONGEST_TICK,
         ),
-        f"late ticks: {empty.late} empty, {work.late} at work, {python.late} beside Python; "
-        "with fewer than a hundred each the ratios are half chance",
     ]
+
+
+def doubt(loops: dict[str, list[Loop]]) -> str:
+    """How far the ratios would scatter if the run were repeated: rounds drawn again at random."""
+    late = np.array([[loop.control[CTL_LATE] for loop in turns] for turns in loops.values()])
+    rounds = late.shape[1]
+    draws = np.random.default_rng(0).integers(rounds, size=(DRAWS, rounds))
+    empty, work, python = (np.maximum(row[draws].sum(axis=1), 1) for row in late)
+    counts = ", ".join(f"{row.sum()} {name}" for name, row in zip(loops, late, strict=True))
+    return (
+        f"late ticks: {counts}; "
+        f"by chance the first ratio varies by ±{np.std(work / empty):.2f}, "
+        f"the change by ±{100.0 * np.std(python / work):.0f} %"
+    )
 
 
 def _claim(text: str, measured: str, holds: bool) -> str:
