@@ -54,6 +54,7 @@ from tangere.haptics.layout import (
     SET_STEP,
     SOURCE_ARM,
     SOURCE_PORT,
+    STATE_HAND,
     STATE_SEQUENCE,
     STATE_TIME,
     STATE_TOOL,
@@ -173,7 +174,7 @@ def _read(r: Rig, n: int) -> bool:
 @kernel
 def _take_packet(r: Rig, now: float) -> None:
     """Take the newest contact packet; an unusable one is marked, and the last good one stays."""
-    new = local_f8(384)  # NPACKET
+    new = local_f8(432)  # NPACKET
     if take(r.packets, r.packets_at, new, NPACKET):
         if usable(new, now + r.settings[SET_STEP]):
             r.memory[MEM_BAD_PACKET] = 0.0
@@ -186,10 +187,12 @@ def _take_packet(r: Rig, now: float) -> None:
 @kernel
 def _publish(r: Rig, n: int, now: float) -> None:
     """Tell the contact loop where the tool is."""
-    state = local_f8(15)  # NSTATE
+    state = local_f8(28)  # NSTATE
     state[STATE_TIME] = now
     for k in range(NTOOL):
         state[STATE_TOOL + k] = r.tool[k]
+    for k in range(NHAND):
+        state[STATE_HAND + k] = r.hand[k]
     state[STATE_SEQUENCE] = n
     post(r.states, r.states_at, state, NSTATE)
 
