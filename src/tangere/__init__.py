@@ -23,6 +23,7 @@ _HOME = {
     "EnergyLedger": "trace.metrics",
     "Material": "scene.scene",
     "Mesh": "geometry.shapes",
+    "Penalty": "contact.penalty.method",
     "Point": "simulation",
     "Safety": "haptics.safety",
     "Scene": "scene.scene",
@@ -52,6 +53,7 @@ __all__ = [
     "EnergyLedger",
     "Material",
     "Mesh",
+    "Penalty",
     "Point",
     "Safety",
     "Scene",
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     from tangere import devices
     from tangere.collision.distance import distance
     from tangere.collision.volume import contact_volume
+    from tangere.contact.penalty.method import Penalty
     from tangere.errors import DeviceError, SceneError
     from tangere.geometry.files import load
     from tangere.geometry.shapes import (

@@ -1,4 +1,4 @@
-"""The command line: `tangere play | scenes | reproduce | bench | devices | doctor`."""
+"""The command line: `tangere play | scenes | replay | reproduce | bench | devices | doctor`."""
 
 from __future__ import annotations
 
@@ -117,12 +117,18 @@ def play(
         float | None, typer.Option(min=0.0, help="Stop after this time and print the summary [s].")
     ] = None,
     *,
+    device: Annotated[
+        list[str] | None,
+        typer.Option(help="What holds the tools; once for all, or once for each."),
+    ] = None,
+    rate: Annotated[float, typer.Option(help="Rate of the haptic loop [Hz].")] = 1000.0,
+    record: Annotated[Path | None, typer.Option(help="File to record the hands into.")] = None,
     headless: Annotated[
         bool,
         typer.Option("--headless", help="No page: run as fast as possible and print the summary."),
     ] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page.")] = 8080,
-    dt: Annotated[float, typer.Option(help="Simulation step [s].")] = 1e-3,
+    dt: Annotated[float, typer.Option(help="Step of a scene without a tool [s].")] = 1e-3,
 ) -> None:
     """Open an interactive scene in the browser."""
     from tangere.scene.library import SCENES, build
@@ -130,15 +136,49 @@ def play(
 
     if Path(scene).suffix == "" and scene not in SCENES:
         build(scene)  # says which name was meant
+    devices = device or ["browser"]
     start(
         scene,
         method=method,
         integrator=integrator,
+        device=devices[0] if len(devices) == 1 else devices,
+        rate=rate,
         seconds=seconds,
+        record=record,
         headless=headless,
         port=port,
         dt=dt,
     )
+
+
+# ---------------------------------------------------------------- replay
+
+
+@app.command()
+def replay(
+    trace: Annotated[Path, typer.Argument(help="A recorded session (.h5).")],
+    method: Annotated[
+        str | None, typer.Option(help="Another contact method than the recorded one.")
+    ] = None,
+    record: Annotated[Path | None, typer.Option(help="Save the new trace to this file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Let the recorded hand move again, with the same or another method."""
+    from tangere.session.replay import replay as play_again
+    from tangere.trace.trace import Trace
+
+    with _bar("replay"):
+        now = play_again(trace, method)
+        if record is not None:
+            now.save(record)
+    new, old = now.hash(), Trace.load(trace).hash()
+    if as_json:
+        answer = {"hash": new, "recorded_hash": old, "same": new == old}
+        typer.echo(json.dumps({**answer, "summary": now.summary().as_json()}, indent=2))
+        return
+    typer.echo(str(now.summary()))
+    typer.echo(f"hash        {new}")
+    typer.echo("            " + ("as recorded" if new == old else f"recorded: {old}"))
 
 
 # ---------------------------------------------------------------- reproduce

@@ -509,6 +509,11 @@ class BodyState:
 def _method(method: str | Volume | Point) -> Volume | Point:
     if isinstance(method, Volume | Point):
         return method
+    if method == "penalty":
+        raise SceneError(
+            "method 'penalty' is for a tool in a hand: use Session(scene, method='penalty'), or "
+            "here 'volume'"
+        )
     return METHODS[_choose("method", method, tuple(METHODS))]()
 
 

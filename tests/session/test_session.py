@@ -92,10 +92,11 @@ def test_weight_that_two_hands_carry_is_felt_by_both() -> None:
             coupling=coupling,
             name=name,
         )
-    hands = [
-        tg.devices.Scripted(lambda t, s=side: (s * (0.06 - min(t / 0.02, 1.0) * 0.01), 0.0, 0.0))
-        for side in (-1, 1)
-    ]
+
+    def closing(side: float) -> tg.devices.Scripted:
+        return tg.devices.Scripted(lambda t: (side * (0.06 - min(t / 0.02, 1.0) * 0.01), 0.0, 0.0))
+
+    hands = [closing(side) for side in (-1.0, 1.0)]
     session = tg.Session(scene, device=hands)
     trace = session.run(1.0, realtime=False)
     for name in ("left", "right"):
@@ -109,7 +110,8 @@ def test_weight_that_two_hands_carry_is_felt_by_both() -> None:
 def test_slow_contact_loop_leaves_the_hand_calm(period: int, contact: str) -> None:
     trace = run(pushed_block(), contact_rate=1000.0 / period, contact=contact, latency=1)
     force = trace["coupling.force"][-200:, 0]
-    assert 0.9 < force.mean() < 1.1
+    # contacts of a slow loop are softer: 2 kN/m in series with the coupling at 200 Hz
+    assert 0.85 < force.mean() < 1.06
     assert np.abs(np.diff(force)).max() < 5e-3
 
 
@@ -133,6 +135,17 @@ def test_same_hand_gives_the_same_trace_in_two_processes() -> None:
     assert hashes == {trace.hash() + "\n"}
     other = run(pushed_block(), lambda t: (*push(t)[:2], 0.051), 0.7)
     assert other.hash() != trace.hash()
+
+
+def test_penalty_method_pushes_the_same_block() -> None:
+    """Through distance fields: 2 kN/m and a tolerance of 0.5 mm, no friction at the tool."""
+    session = tg.Session(pushed_block(), method="penalty", device=tg.devices.Scripted(push))
+    trace = session.run(0.8, realtime=False)
+    into = push(0.8)[0] + 0.02 + 0.05
+    assert 300.0 * into * 0.8 < -trace["tool.force"][-1, 0] < 300.0 * into * 1.2
+    np.testing.assert_allclose(trace["device.force"][-1], trace["tool.force"][-1], atol=5e-3)
+    with pytest.raises(tg.SceneError, match="use Session"):
+        tg.Simulation(pushed_block(), method="penalty")
 
 
 def test_recorded_and_loaded_trace_has_the_same_hash(tmp_path: Path) -> None:

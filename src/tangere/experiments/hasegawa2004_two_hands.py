@@ -290,7 +290,7 @@ def strip(result: Result) -> Figure:
                 lift.trace[f"{name}.tool.orientation"][i],
                 pictures.PALETTE[3],
             )
-        frames.append(pictures.Frame(solids, label))
+        frames.append(pictures.Frame(tuple(solids), label))
     camera = pictures.Camera(
         azimuth=-72.0, elevation=14.0, centre=(0.0, 0.0, 0.2), width=0.55, height=0.55
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -277,6 +278,8 @@ def _largest_face(pieces: tuple[Polyhedron, ...]) -> float:
 
     The bounding box, because faces between the pieces of one body are no faces of the body.
     """
+    if not pieces:
+        return math.inf
     if len(pieces) > 1:
         points = np.concatenate([piece.vertices for piece in pieces])
         x, y, z = np.ptp(points, axis=0)

@@ -312,8 +312,8 @@ class Scene:
             self._new_name(name, "tool"),
             False,
         )
-        held = (coupling, vector(grip, f"tool {show(fields[1])} grip"))
-        tool = Tool(*fields, *held)
+        extra: tuple[Any, ...] = (coupling, vector(grip, f"tool {show(fields[1])} grip"))
+        tool = Tool(*fields, *extra)
         self._keep(tool)
         return tool
 

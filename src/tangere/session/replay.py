@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from tangere.contact.penalty.method import Penalty
 from tangere.errors import SceneError
 from tangere.geometry.checks import one_line
 from tangere.haptics.layout import NROW, ROW_TIME
 from tangere.scene.files import scene_of_text
 from tangere.scene.scene import Scene
+from tangere.simulation import Point, Volume
 from tangere.trace.trace import Trace
-
-# Of the recorded session, handed on to the new one.
-KEPT = ("integrator", "seed")
 
 
 def replay(path: str | os.PathLike[str], method: str | None = None) -> Trace:
@@ -33,7 +33,7 @@ def replay(path: str | os.PathLike[str], method: str | None = None) -> Trace:
         SceneError: The file is not a trace, or does not say what is needed.
     """
     from tangere.devices.simulated import Playback
-    from tangere.session.session import Session  # type: ignore[import-not-found,unused-ignore]
+    from tangere.session.session import Session
 
     then = Trace.load(path)
     where = one_line(path)
@@ -44,17 +44,33 @@ def replay(path: str | os.PathLike[str], method: str | None = None) -> Trace:
     hand = without_gaps(then)
     many = len(then.tools) > 1
     devices = [Playback(hand, tool=tool if many else "") for tool in then.tools]
+    options = then.meta.get("options", {})
     session = Session(
         scene_of(then, where),
-        method=method or then.meta["method"],
-        device=devices if many else devices[0],
+        method=method or _method(then.meta["method"]),
+        device=devices,
         rate=then.rate,
-        **{key: then.meta[key] for key in KEPT if key in then.meta},
+        contact_rate=then.rate / then.meta.get("period", 1),
+        latency=then.meta.get("latency", 0),
+        **options,
     )
-    now: Trace = session.run(seconds=len(hand) / then.rate, realtime=False)
+    # every limit and the place of every hand as they were
+    for rig, was in zip(session.rigs, then.meta.get("rigs", ()), strict=False):
+        rig.settings[: len(was["settings"])] = was["settings"]
+        rig.memory[: len(was["memory"])] = was["memory"]
+    now = session.run(seconds=len(hand) / then.rate, realtime=False)
     # The text of a scene names its mesh files as seen from a folder; it is the same scene.
     now.meta.update({key: then.meta[key] for key in ("scene", "folder") if key in then.meta})
     return now
+
+
+def _method(recorded: Any) -> Any:
+    """The method that a trace names: a name, or the options of one."""
+    if isinstance(recorded, str):
+        return recorded
+    given = dict(recorded)
+    kinds: dict[str, Any] = {"Volume": Volume, "Point": Point, "Penalty": Penalty}
+    return kinds[given.pop("kind")](**given)
 
 
 def scene_of(trace: Trace, where: str = "trace") -> Scene:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from tangere.contact.penalty.method import Penalty
 from tangere.devices.device import Device
 from tangere.devices.registry import find
 from tangere.devices.simulated import Hand
@@ -59,7 +60,9 @@ from tangere.scene.files import scene_text
 from tangere.scene.scene import Scene, Tool
 from tangere.session.contact import SceneContact
 from tangere.session.live import Live
+from tangere.session.meshes import MeshContact
 from tangere.trace.columns import named_settings
+from tangere.trace.recorder import Recorder, surroundings
 from tangere.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -88,7 +91,7 @@ class Session:
         self,
         scene: Scene,
         *,
-        method: str | Volume | Point = "volume",
+        method: str | Volume | Point | Penalty = "volume",
         device: str | Device | Sequence[str | Device] = "browser",
         rate: float = 1000.0,
         contact_rate: float | None = None,
@@ -101,7 +104,7 @@ class Session:
 
         Args:
             scene: With at least one tool.
-            method: Contact method, as for `Simulation`.
+            method: Contact method, as for `Simulation`, or "penalty": meshes by distance fields.
             device: One for each tool: a name, or a device.
             rate: Of the servo [Hz].
             contact_rate: Of the contact loop [Hz]; that of the servo if not given.
@@ -126,7 +129,13 @@ class Session:
         self.options = {"contact": contact, "tool_step": tool_step}
         self.safety = safety
         self.rigs = [self._new_rig(*pair) for pair in zip(scene.tools, self.devices, strict=True)]
-        self.contact = SceneContact(scene, method, self.period / self.rate, self.rigs)
+        dt = self.period / self.rate
+        self.contact: SceneContact | MeshContact
+        if isinstance(method, Penalty) or method == "penalty":
+            options = method if isinstance(method, Penalty) else Penalty()
+            self.contact = MeshContact(scene, options, dt, self.rigs)
+        else:
+            self.contact = SceneContact(scene, method, dt, self.rigs)
         self.turn_seconds: list[float] = []
         self._live: Live | None = None
         self._used = False
@@ -239,7 +248,6 @@ class Session:
             record: File to record into.
         """
         from tangere.haptics.servo import Servo, warm_up
-        from tangere.trace.recorder import Recorder
 
         self._begin()
         warm_up()
@@ -334,8 +342,12 @@ class Session:
                 tool.name: named_settings(rig.settings)
                 for tool, rig in zip(tools, self.rigs, strict=True)
             },
-            "memory": [rig.memory.tolist() for rig in self.rigs],
-            **describe_machine(),
+            "rigs": [
+                {"settings": rig.settings.tolist(), "memory": rig.memory.tolist()}
+                for rig in self.rigs
+            ],
+            "folder": str(Path.cwd()),
+            **surroundings(),
         }
 
 
@@ -356,20 +368,6 @@ def _words(options: Any) -> Any:
         return options
     kind = type(options).__name__
     return {"kind": kind, **{f.name: getattr(options, f.name) for f in fields(options)}}
-
-
-def describe_machine() -> dict[str, Any]:
-    """Versions and machine, for the record."""
-    import platform
-    from importlib.metadata import PackageNotFoundError, version
-
-    versions = {"python": platform.python_version()}
-    for name in ("tangere", "numpy", "numba"):
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            versions[name] = "unknown"
-    return {"versions": versions, "machine": platform.platform(), "start": time.time()}
 
 
 def _devices(given: str | Device | Sequence[str | Device], tools: list[Tool]) -> list[Device]:
