@@ -24,6 +24,7 @@ def jobs() -> Mapping[str, Callable[[], object]]:
         "contact law": _one_law,
         "distance": lambda: _with_two_boxes(tg.distance),
         "contact volume": lambda: _with_two_boxes(tg.contact_volume),
+        "devices": _two_devices,
     }
 
 
@@ -50,6 +51,13 @@ def _block_on_floor() -> tg.Simulation:
     scene.add_floor()
     scene.add_body(tg.Box(BLOCK), position=(0.0, 0.0, 0.05))
     return tg.Simulation(scene)
+
+
+def _two_devices() -> None:
+    """The ones whose motion is computed: what they need is compiled when they are opened."""
+    for device in (tg.devices.Browser(), tg.devices.Hand()):
+        device.open()
+        device.close()
 
 
 def _with_two_boxes(function: Callable[..., object]) -> None:

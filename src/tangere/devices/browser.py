@@ -23,7 +23,7 @@ import numpy as np
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8
-from tangere.devices.device import Adapter, DeviceInfo
+from tangere.devices.device import UPRIGHT, Adapter, DeviceInfo
 from tangere.errors import DeviceError
 from tangere.haptics.fields import put_quat, put_vec, quat_at, vec_at
 from tangere.haptics.layout import (
@@ -53,8 +53,6 @@ GOAL = 20  # 7: the newest pose
 GONE = 27  # time since it came [s]
 SPAN = 28  # time to approach it [s]
 NFOLLOW = 29
-
-UPRIGHT: Quat = (1.0, 0.0, 0.0, 0.0)
 
 
 class _Shared:
@@ -161,6 +159,10 @@ class Browser(Adapter):
         self._interval = LONGEST
         self._buttons = 0.0
         self._place()
+        # Compiled here, so that no reading waits for it.
+        take(self._shared.slots, self._shared.indices, self._news, NREAD)
+        approach_from(self._state, LONGEST)
+        follow(self._state, 0.0, *self._limits)
 
     def _disconnect(self) -> None:
         if self._shared is not None:

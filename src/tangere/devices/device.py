@@ -45,6 +45,7 @@ CLOSE = 2.0
 
 Floats = tuple[float, ...]
 ZERO: Floats = (0.0, 0.0, 0.0)
+UPRIGHT: Quat = (1.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Device(Protocol):
         """Connect; `DeviceError` when there is no such device or library."""
 
     def read(self, out: Array) -> None:
-        """Fill the READ_… columns with the newest sample; READ_SEQUENCE tells a new one."""
+        """Fill the `READ_…` columns with the newest sample; `READ_SEQUENCE` tells a new one."""
 
     def write(self, wrench: Array) -> None:
         """Put force and torque (6,) on the hand, within the limits."""
@@ -110,7 +111,7 @@ class Sample:
     """What a device said at one moment, in tangere's axes and units."""
 
     position: Floats = (0.0, 0.0, 0.0)
-    quaternion: Floats = (1.0, 0.0, 0.0, 0.0)
+    quaternion: Floats = UPRIGHT
     twist: Floats = (0.0,) * 6  # velocity, angular velocity
     buttons: int = 0
     gripper: float = 0.0
@@ -354,6 +355,7 @@ class Estimator:
         self._tau = time_constant
         self._last: tuple[float, Floats, Quat] | None = None
         self._twist: Floats = (0.0,) * 6
+        turn_between(UPRIGHT, UPRIGHT)  # compiled here, not on the thread that serves a device
 
     def __call__(self, now: float, position: Floats, quaternion: Floats) -> Floats:
         """Six numbers; zero at the first pose."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tangere.devices.device import Adapter, DeviceInfo, Floats, model
+from tangere.devices.device import UPRIGHT, Adapter, DeviceInfo, Floats, model
 from tangere.errors import SceneError
 from tangere.haptics import arm as columns
 from tangere.haptics.arm import MAX_DELAY, NARM, arm_step
@@ -43,7 +43,6 @@ DIFFERENCE = 1e-4
 UNIT = 1e-6
 
 Script = Callable[[float], Any]
-UPRIGHT: Quat = (1.0, 0.0, 0.0, 0.0)
 
 
 class Scripted(Adapter):
@@ -356,6 +355,7 @@ class Hand(Adapter):
         self._arm = self.arm()
         self._wanted = np.zeros(NREAD)
         self._sent = np.zeros(NSEND)
+        self._reading = np.zeros(NREAD)
         self._begin = 0.0
 
     def arm(self) -> Array:
@@ -386,9 +386,18 @@ class Hand(Adapter):
     # Read by the clock: the arm makes the ticks that have gone since the last reading.
 
     def _connect(self) -> None:
-        self._arm = self.arm()
         self._sent[:] = 0.0
+        self._advance(0, self.arm(), self._reading)  # compiled here, so that no reading waits
+        self._arm = self.arm()
         self._begin = time.monotonic()
+
+    def _advance(self, n: int, arm: Array, out: Array) -> None:
+        """Tick n, by the person's intent of that time."""
+        t = n / self.info.rate
+        self.intent.fill(t, self._wanted)
+        self._keep_upright(self._wanted)
+        self._wanted[READ_TIME] = t
+        arm_step(arm, self._wanted, self._sent, 1.0 / self.info.rate, out)
 
     def _receive(self, out: Array) -> bool:
         rate = self.info.rate
@@ -398,10 +407,8 @@ class Hand(Adapter):
             self._begin += (due - done) / rate - 1.0
             due = done + int(rate)
         for n in range(done, due + 1):
-            self.intent.fill(n / rate, self._wanted)
-            self._keep_upright(self._wanted)
-            self._wanted[READ_TIME] = n / rate
-            arm_step(self._arm, self._wanted, self._sent, 1.0 / rate, out)
+            self._advance(n, self._arm, self._reading)
+        out[:] = self._reading
         return due >= done
 
     def _send(self, force: Floats, torque: Floats) -> None:

@@ -14,7 +14,7 @@ import time
 from math import exp, isfinite, sqrt
 from typing import Any
 
-from tangere.devices.device import DeviceInfo, Floats, Sample, Threaded
+from tangere.devices.device import UPRIGHT, DeviceInfo, Floats, Sample, Threaded
 from tangere.errors import DeviceError
 from tangere.maths.quat import Quat, from_vector, product, unit
 
@@ -53,7 +53,7 @@ class SpaceMouse(Threaded):
 
     def _rest(self) -> None:
         self._position: Floats = (0.0, 0.0, 0.0)
-        self._quaternion: Quat = (1.0, 0.0, 0.0, 0.0)
+        self._quaternion: Quat = UPRIGHT
         self._twist: Floats = (0.0,) * 6
         self._when = time.monotonic()
 
@@ -72,6 +72,7 @@ class SpaceMouse(Threaded):
                 "(udev rule for vendor 256f, older models 046d)"
             ) from None
         self._rest()
+        self._move(0.0)  # its kernels are compiled here, not on the thread
 
     def _turn(self, force: Floats, torque: Floats) -> None:
         state = self._drained()
