@@ -6,18 +6,24 @@ Chromium. Needs the development tools and a Chromium on the path.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tangere.viewer.app import Page, page_builder
-from tangere.viewer.runner import Runner, Settings
+from tangere.devices.browser import Page as Hand
+from tangere.viewer.app import described, page_builder, page_scenes
+from tangere.viewer.frame import Settings
+from tangere.viewer.host import Host, Source
+from tangere.viewer.runner import Runner
+from tangere.viewer.touch import Touch
 
 HERE = Path(__file__).resolve().parent
 FLAGS = (
@@ -26,27 +32,29 @@ FLAGS = (
 )
 PANEL = 324  # [px] width of the panel beside the scene
 SETTLE = 3000  # [ms] between two shots of a still scene; equal ones mean that it is complete
+FADE = 20_000  # [ms] until the page no longer fades in
 PATIENCE = 120_000  # [ms] for one shot without a graphics processor
-PUSH = (
-    5,
-    np.array([-0.14, 0.1, 0.0]),
-    0.8,
-)  # body, impulse [N s] and time [s] in the page's picture
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A scene, the time [s] and size [px]; with the panel, a push and the plot."""
+    """A scene, the time [s] and size [px]; with the panel, and where a hand goes [m]."""
 
     scene: str
     seconds: float
     size: tuple[int, int] = (1000, 700)
     panel: bool = False
+    way: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 PICTURES = {
-    "page": Picture("blocks", 1.02, size=(1500, 1200), panel=True),
-    "blocks": Picture("blocks", 0.5),
+    "first-look": Picture("blocks", 0.5, size=(1400, 900), panel=True),
+    "first-touch": Picture("blocks", 1.6, size=(1400, 1000), panel=True, way=(0.0, 0.19, -0.06)),
+    "page": Picture("blocks", 1.6, size=(1500, 1000), panel=True, way=(0.03, 0.19, -0.06)),
+    "two-hands": Picture("two-hands", 0.5),
+    "peg-and-hole": Picture("peg-and-hole", 0.5),
+    "spoon-and-cup": Picture("spoon-and-cup", 0.5),
+    "pyramid": Picture("pyramid", 0.5),
     "block-tower": Picture("block-tower", 1.0, size=(700, 800)),
     "falling-cube": Picture("falling-cube", 0.52),
     "spinning-block": Picture("spinning-block", 0.15),
@@ -64,25 +72,13 @@ PICTURES = {
 
 def draw(browser: Any, name: str, picture: Picture) -> Path:
     """Write one picture."""
-    first, build = page_builder(picture.scene)
-    built = build(Settings(first))
-    if not picture.panel:
-        built.simulation.step(round(picture.seconds / built.simulation.dt))
-    runner = Runner(built.settings, lambda _: built)
-    runner.pause(not picture.panel)
-    page = Page(runner)
-    stop = threading.Event()
-    drawing = threading.Thread(target=page.run, args=(None, stop))
-    drawing.start()
     path = HERE / f"{name}.png"
-    try:
-        if picture.panel:
-            play_to_the_end(runner, picture.seconds)
+    with at_its_moment(picture) as source, on_a_page(picture.scene, source) as address:
         width, height = picture.size
         width += 0 if picture.panel else PANEL
         view = browser.new_page(viewport={"width": width, "height": height})
         view.set_default_timeout(PATIENCE)
-        view.goto(page.address)
+        view.goto(address)
         view.get_by_role("button", name="Reset", exact=True).wait_for()
         # The note about software rendering is about the machine that draws, not about the page.
         view.add_style_tag(content=".mantine-Notifications-root { display: none }")
@@ -91,26 +87,64 @@ def draw(browser: Any, name: str, picture: Picture) -> Path:
             view.add_style_tag(content=".mantine-Paper-root { visibility: hidden !important }")
         target = view if picture.panel else view.locator("canvas").first
         before = b""
+        view.wait_for_timeout(FADE)
         while (now := target.screenshot(path=path)) != before:
             before = now
             view.wait_for_timeout(SETTLE)
         view.close()
-    finally:
-        stop.set()
-        drawing.join()
-        page.close()
     return path
 
 
-def play_to_the_end(runner: Runner, seconds: float) -> None:
-    """Let the scene run in real time, push a body on the way, and stop it."""
-    body, impulse, moment = PUSH
-    while runner.frame.time < moment:
-        time.sleep(0.002)
-    runner.push(body, impulse)
-    while runner.frame.time < seconds:
-        time.sleep(0.002)
-    runner.pause(True)
+@contextlib.contextmanager
+def at_its_moment(picture: Picture) -> Iterator[Source]:
+    """The scene at its time, paused."""
+    first, plain = page_scenes(picture.scene)
+    settings = Settings(first)
+    source: Runner | Touch
+    if plain(first).tools:
+        source = Touch(settings, plain)
+        source.start()
+        lead_the_hand(source, np.array(picture.way), picture.seconds)
+        source.pause(True)
+    else:
+        built = page_builder(plain)(settings)
+        built.simulation.step(round(picture.seconds / built.simulation.dt))
+        source = Runner(settings, lambda _: built)
+        source.pause(True)
+        source.start()
+    try:
+        yield source
+    finally:
+        source.stop()
+
+
+def lead_the_hand(touch: Touch, way: np.ndarray, seconds: float) -> None:
+    """Move the first hand along a straight way, slow at both ends."""
+    sheet = touch.description.tools[0]
+    turn = touch.session.scene.tools[0].orientation
+    hand = Hand(sheet.hand)
+    begin = time.perf_counter()
+    while (share := (time.perf_counter() - begin) / seconds) < 1.0:
+        hand.move((way * share * share * (3.0 - 2.0 * share)).tolist(), turn.tolist())
+        time.sleep(1.0 / 60.0)
+    time.sleep(0.3)
+    hand.close()
+
+
+@contextlib.contextmanager
+def on_a_page(scene: str, source: Source) -> Iterator[str]:
+    """The address of a page that shows the source."""
+    host, stop = Host(described(scene)), threading.Event()
+    host.open()
+    host.show(source)
+    feeding = threading.Thread(target=host.run, args=(None, stop))
+    feeding.start()
+    try:
+        yield host.address
+    finally:
+        stop.set()
+        feeding.join()
+        host.close()
 
 
 def main(names: list[str]) -> None:

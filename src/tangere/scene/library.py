@@ -90,8 +90,8 @@ def blocks() -> Scene:
     scene = Scene()
     scene.add_floor(material=WOOD)
     edge = 0.1
-    places = ((-0.16, 0.02, 0), (0.0, 0.0, 0), (0.0, 0.0, 1), (0.17, 0.05, 0))
-    for i, (x, y, row) in enumerate((*places, (-0.1, 0.22, 0), (0.12, 0.24, 0))):
+    places = ((-0.16, 0.02, 0), (0.0, 0.0, 0), (0.0, 0.0, 1), (0.16, 0.03, 0))
+    for i, (x, y, row) in enumerate((*places, (-0.1, 0.17, 0), (0.1, 0.18, 0))):
         scene.add_body(
             Box((edge, edge, edge)),
             mass=0.2,
@@ -103,7 +103,7 @@ def blocks() -> Scene:
     scene.add_tool(
         shovel(),
         mass=0.1,
-        position=(0.0, -0.28, 0.12),
+        position=(0.0, -0.2, 0.12),
         orientation=turn(Z, 0.5 * pi),
         material=WOOD,
         coupling=FIRM_HAND,

@@ -32,7 +32,7 @@ LINGER = 30.0  # [s] that the page of a dead session stays, while somebody looks
 PREPARING = (
     "Preparing the scene. On a fresh machine the kernels compile first, for a minute or two."
 )
-GONE = "The session has ended unexpectedly. Start it again with <code>tangere play</code>."
+GONE = "The session has ended unexpectedly. Start it again with: tangere play"
 
 
 def main(pipe: Connection, port: int, scenes: dict[str, str]) -> None:

@@ -65,6 +65,7 @@ PRESSURE_SPAN = (0.3, 100.0)  # least and most shown pressure, over a body's own
 MOST_POLYGONS = 40  # contacts whose true outline is worked out per frame; the rest are discs
 MOST_DRAWN = 400  # contacts drawn at all: the strongest
 LONGEST_ARROW = 1.6  # [drawing units]
+SHARE_OF_PULL = 0.35  # of a hand's most force: the longest arrow; more is rare
 WEIGHT_OF_PULL = 0.2  # what counts as a usual weight where hands pull, over their most force
 WEIGHT_ARROW = 1.2  # length of a body's weight, over the size of the body
 THICK_ARROW = 0.012  # radius of a shaft [drawing units], less where bodies are small
@@ -199,8 +200,9 @@ class Stage:
         arrow = min(WEIGHT_ARROW * size * self.scale, LONGEST_ARROW / stacked)
         if pulls and np.isfinite(pulls).all():
             # A hand's pull is what there is to see; a light tool's weight is nothing beside it.
-            weight, arrow = max(weight, WEIGHT_OF_PULL * max(pulls)), LONGEST_ARROW
-            self.cell_force = round_up(max(pulls) * self.grid_cell * self.scale / arrow)
+            weight = max(weight, WEIGHT_OF_PULL * max(pulls))
+            most = SHARE_OF_PULL * max(pulls)
+            self.cell_force = round_up(most * self.grid_cell * self.scale / LONGEST_ARROW)
         else:
             self.cell_force = round_up(weight * self.grid_cell * self.scale / arrow)
         self.thick = THICK_ARROW * min(1.0, size * self.scale / 0.35)

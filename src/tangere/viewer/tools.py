@@ -2,7 +2,7 @@
 
 The tool itself is a body of the scene and drawn solid by the stage. Its ghost, translucent, is
 where the hand wants it; a line joins the two grips, green without force, red at the limit.
-Arrows at the grip show the force and the torque that the hand feels.
+Arrows above the grip show the force and the torque that the hand feels.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ EASY, HARD = np.array([40, 150, 70]), np.array([210, 36, 30])  # colours of the 
 LINE = 0.012  # its thickness [drawing units]
 HANDLES = 0.42  # size of the handles [drawing units]
 LONGEST = 1.2  # of both arrows [drawing units]
+LIFT = np.array([0.0, 0.0, 0.16])  # of both above the grip, out of the tool [drawing units]
 
 Move = Callable[[int, Array, Array, bool], None]
 
@@ -114,9 +115,11 @@ class Tools:
         stage.send(self._line, "points", np.stack((grips, hands), axis=1))
         stage.send(self._line, "colors", self._line_colours(rows))
         felt = -np.asarray(rows["coupling"])
-        stage.send(self._force, "points", _arrows(grips, felt[:, :3] * stage.newton))
+        stage.send(self._force, "points", _arrows(grips + LIFT, felt[:, :3] * stage.newton))
         cell = stage.grid_cell * stage.scale
-        stage.send(self._torque, "points", _arrows(grips, felt[:, 3:] * (cell / self.cell_torque)))
+        stage.send(
+            self._torque, "points", _arrows(grips + LIFT, felt[:, 3:] * (cell / self.cell_torque))
+        )
         if take != self._take:
             self._take = take
             for i, node in self._handles.items():

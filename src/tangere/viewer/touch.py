@@ -68,14 +68,14 @@ from tangere.viewer.frame import (
     Verdict,
     history_dtype,
 )
+from tangere.viewer.orders import Order
 from tangere.viewer.runner import METHODS, Built, builds, carry_motion
 
 if TYPE_CHECKING:
     from tangere.devices.device import Device
     from tangere.trace.trace import Trace
-    from tangere.viewer.orders import Order
 
-CONTACT_RATE = 500.0  # [Hz]
+CONTACT_RATE = 1000.0  # [Hz]
 FRAME_INTERVAL = 1.0 / 60.0  # [s]
 ROW_INTERVAL = 1.0 / 200.0  # [s] between two rows of the plots
 REACH = 1.0e3  # of the page's handles: nobody drags as far [m]
@@ -157,6 +157,10 @@ class Touch:
     def obey(self, order: Order) -> None:
         """Carry out what the page asks, in the thread that looks after the session."""
         self._orders.put(order)
+
+    def pause(self, paused: bool) -> None:
+        """Hold the scene and let go of the hands, or go on."""
+        self.obey(Order("pause", (paused,)))
 
     def page_lost(self, lost: bool) -> None:
         """Note in the trace that the page's process went away, or is there again."""
