@@ -250,3 +250,17 @@ def test_comparison_of_stored_runs_tells_a_loss(
 def test_a_busy_machine_is_told(load: float, told: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.getloadavg", lambda: (load, load, load), raising=False)
     assert len(bench._busy()) == told
+
+
+def test_penalty_updates_and_fields_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tangere.bench import penalty
+
+    monkeypatch.setattr(penalty, "CALLS", 2)
+    monkeypatch.setattr(penalty, "POSES", 3)
+    result = penalty.measure(1)
+    updates, fields = result.tables
+    contacts = {str(row["case"]): int(row["contacts"] or 0) for row in updates.rows}
+    assert contacts["spoon out of reach"] == 0
+    assert all(count > 10 for name, count in contacts.items() if name != "spoon out of reach")
+    assert [row["triangles"] for row in fields.rows] == [1344, 4000]
+    assert "spoon and cup: 99 % of updates within 1000 µs claimed" in result.notes[0]

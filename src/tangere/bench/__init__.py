@@ -19,6 +19,7 @@ NAMES = {
     "heap": "time and memory of 100, 1,000 and 10,000 blocks in a heap",
     "gjk": "distance of two hulls of 8, 32 and 192 vertices, warm and cold",
     "volume": "contact volume of two hulls of 8, 32 and 192 vertices, by clipping and by duality",
+    "penalty": "contact update of spoon and cup, of blocks face to face, and distance fields",
     "startup": "import, first start and every later start",
 }
 
@@ -30,6 +31,7 @@ _FUNCTIONS = {
     "heap": ("heap", "measure"),
     "gjk": ("pairs", "measure_gjk"),
     "volume": ("pairs", "measure_volume"),
+    "penalty": ("penalty", "measure"),
     "startup": ("startup", "measure"),
 }
 
