@@ -95,7 +95,7 @@ def exists(name: str) -> bool:
     return thing is not None
 
 
-@pytest.mark.parametrize("page", ["volume.md", "implicit.md", "haptics.md"])
+@pytest.mark.parametrize("page", ["volume.md", "implicit.md", "haptics.md", "penalty.md"])
 def test_equation_table_names_functions(page: str) -> None:
     """Every row of the table from equation to function names at least one."""
     text = (ROOT / "docs" / "methods" / page).read_text(encoding="utf-8")

@@ -20,6 +20,7 @@ NAMES = {
     "gjk": "distance of two hulls of 8, 32 and 192 vertices, warm and cold",
     "volume": "contact volume of two hulls of 8, 32 and 192 vertices, by clipping and by duality",
     "servo": "late ticks of the 1 kHz loop, alone, at work, and beside a busy Python thread",
+    "penalty": "contact update of spoon and cup, of blocks face to face, and distance fields",
     "startup": "import, first start and every later start",
 }
 
@@ -32,6 +33,7 @@ _FUNCTIONS = {
     "gjk": ("pairs", "measure_gjk"),
     "volume": ("pairs", "measure_volume"),
     "servo": ("servo", "measure"),
+    "penalty": ("penalty", "measure"),
     "startup": ("startup", "measure"),
 }
 

@@ -201,7 +201,7 @@ def test_a_spacing_beyond_memory_is_refused() -> None:
 @pytest.mark.nojit
 def test_the_spacing_follows_thickness_and_size() -> None:
     def spacing(shape: tg.Box) -> float:
-        return module._spacing(*shape.surface(), None, 0.0, "x")
+        return module.choose_spacing(*shape.surface())
 
     assert spacing(tg.Box((0.1, 0.1, 0.004))) == pytest.approx(0.001)  # a quarter of its thickness
     assert spacing(tg.Box((0.1, 0.1, 0.1))) == pytest.approx(0.1 / 64)
@@ -215,7 +215,7 @@ def test_memory_bounds_the_spacing() -> None:
         [tg.Box((1, 1, 0.004)), tg.Box((0.004, 1, 1))],
         [((0, 0, 0), (1, 0, 0, 0)), ((0, 0, 0), (1, 0, 0, 0))],
     )
-    h = module._spacing(*cube.surface(), None, 0.0, "x")
+    h = module.choose_spacing(*cube.surface())
     assert module._node_count(extent, h, 0.0) <= module.MAX_NODES
     assert module._node_count(extent, h / 1.2, 0.0) > module.MAX_NODES
 
@@ -228,7 +228,7 @@ def test_a_field_is_kept_on_disk_and_a_damaged_file_is_built_again(
     first = distance_field(*surface, spacing=0.02)
     (path,) = (tmp_path / "fields").iterdir()
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_build", lambda *_: pytest.fail("built twice"))
+        patch.setattr(module, "build", lambda *_: pytest.fail("built twice"))
         again = distance_field(*surface, spacing=0.02)
     assert np.array_equal(first.values, again.values)
     assert again[2:] == first[2:]

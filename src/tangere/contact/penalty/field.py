@@ -111,7 +111,7 @@ def distance_field(
             than a grid may have.
     """
     points, faces = checked_mesh(vertices, triangles, what)
-    h = _spacing(points, faces, spacing, tolerance, what)
+    h = choose_spacing(points, faces, spacing, tolerance, what)
     key = hashlib.sha256(CACHE_FORMAT)
     key.update(f"{h!r} {tolerance!r} {BAND} {points.shape} {faces.shape}".encode())
     key.update(np.ascontiguousarray(points, dtype="<f8").tobytes())
@@ -121,7 +121,7 @@ def distance_field(
     if stored is not None:
         values, origin, shape = stored
         return Field(values, origin, float(shape[0]), float(shape[1]))
-    field = _build(points, faces, h, max(BAND * h, 2.0 * tolerance))
+    field = build(points, faces, h, tolerance)
     shape = np.array([field.spacing, field.margin])
     write_arrays(path, values=field.values, origin=field.origin, shape=shape)
     return field
@@ -203,9 +203,14 @@ def write_arrays(path: Path, **arrays: NDArray[Any]) -> None:
         write_whole(path, archive.getvalue())
 
 
-def _spacing(
-    points: Array, faces: IntArray, given: float | None, tolerance: float, what: str
+def choose_spacing(
+    points: Array,
+    faces: IntArray,
+    given: float | None = None,
+    tolerance: float = 0.0,
+    what: str = "Field",
 ) -> float:
+    """The given spacing, if its grid fits, or one from thickness, size and memory [m]."""
     extent = np.ptp(points[faces], axis=(0, 1))
     size = float(extent.max())
     h = given
@@ -248,7 +253,9 @@ def _thickness(points: Array, faces: IntArray) -> float:
     return float(ways[order[at]])
 
 
-def _build(points: Array, faces: IntArray, h: float, band: float) -> Field:
+def build(points: Array, faces: IntArray, h: float, tolerance: float = 0.0) -> Field:
+    """The field of a closed surface at a spacing h, the cache left aside."""
+    band = max(BAND * h, 2.0 * tolerance)
     margin = band + h
     low = points[faces].min(axis=(0, 1)) - margin
     high = points[faces].max(axis=(0, 1)) + margin
@@ -378,7 +385,7 @@ def nearest_on_triangle(x: Vec3, a: Vec3, b: Vec3, c: Vec3) -> tuple[float, int,
     """Squared distance from x to a triangle [m²], which feature is nearest, and the way there.
 
     Features: 0 the face, 1 to 3 the edges ab, bc, ca, 4 to 6 the vertices. A triangle without area
-    gives NaN where its face would count; its edges belong to neighbours too. [ERICSON2004]
+    gives NaN where its face would count; its edges belong to neighbours too. [ERICSON2005]
     """
     ab, ac, ax = sub(b, a), sub(c, a), sub(x, a)
     d1, d2 = dot(ab, ax), dot(ac, ax)

@@ -135,7 +135,7 @@ def _face_points(points: Array, faces: IntArray, area: Array, spacing: float) ->
     """Candidates evenly spread over the faces, in a scattered order.
 
     Barycentric coordinates follow the additive sequence of the plastic number, which fills a square
-    evenly whatever the count [ROBERTS2018].
+    evenly whatever the count.
     """
     share = CANDIDATES * area / spacing**2
     ends = np.floor(np.cumsum(share) + 0.5).astype(np.int64)
