@@ -1,11 +1,13 @@
 """Every entry kernel run once on a tiny input, so that nothing compiles later in a running session.
 
 With a warm cache this loads the machine code, in about a second; the first time on a machine it
-compiles, under one progress bar.
+compiles, under one progress bar. `python -m tangere.warmup` does so on two cores: a second process
+compiles all but the first job, which is the longest, and this one then finds it on disk.
 """
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -25,15 +27,33 @@ def jobs() -> Mapping[str, Callable[[], object]]:
         "distance": lambda: _with_two_boxes(tg.distance),
         "contact volume": lambda: _with_two_boxes(tg.contact_volume),
         "devices": _two_devices,
+        "session": _one_touch,
+        "penalty": lambda: _one_touch("penalty"),
     }
 
 
-def warm_up() -> float:
-    """Seconds that it took to have every entry kernel compiled and loaded in this process."""
+def warm_up(first: int = 0) -> float:
+    """Seconds that it took to have every entry kernel compiled and loaded in this process.
+
+    Args:
+        first: Job to begin with; those before it are left out.
+    """
     start = time.perf_counter()
     with one_bar():
-        for job in jobs().values():
+        for job in [*jobs().values()][first:]:
             job()
+    return time.perf_counter() - start
+
+
+def warm_up_together() -> float:
+    """The same with the help of a second process."""
+    start = time.perf_counter()
+    code = "from tangere.warmup import warm_up; warm_up(1)"
+    helper = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    with one_bar():
+        _one_step()
+        helper.wait()  # what it could not compile is compiled here
+        warm_up()
     return time.perf_counter() - start
 
 
@@ -60,6 +80,18 @@ def _two_devices() -> None:
         device.close()
 
 
+def _one_touch(method: str = "volume") -> None:
+    """Contact loop, tick and paced loop of a hand."""
+    from tangere.haptics.servo import warm_up as warm_up_servo
+
+    scene = tg.Scene()
+    scene.add_floor()
+    scene.add_tool(tg.Box(BLOCK), position=(0.0, 0.0, 0.05))
+    device = tg.devices.Scripted(lambda _: (0.0, 0.0, 0.049))
+    tg.Session(scene, method=method, device=device).run(0.002, realtime=False)
+    warm_up_servo()
+
+
 def _with_two_boxes(function: Callable[..., object]) -> None:
     box = tg.Box(BLOCK)
     for way in (0.09, 0.2):  # overlapping, apart
@@ -67,4 +99,4 @@ def _with_two_boxes(function: Callable[..., object]) -> None:
 
 
 if __name__ == "__main__":
-    sys.stderr.write(f"tangere: kernels ready in {warm_up():.1f} s\n")
+    sys.stderr.write(f"tangere: kernels ready in {warm_up_together():.1f} s\n")
