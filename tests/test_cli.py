@@ -244,7 +244,7 @@ def test_play_hands_over_what_was_asked(tangere: Run, monkeypatch: pytest.Monkey
     assert calls[0] == (
         "blocks",
         {
-            "method": "volume",
+            "method": None,
             "integrator": "implicit",
             "device": "browser",
             "rate": 1000.0,

@@ -98,8 +98,8 @@ def scenes() -> None:
     from tangere.scene.library import SCENES
 
     table = Table(box=None, show_header=False, pad_edge=False)
-    for name, (description, _) in SCENES.items():
-        table.add_row(f"[bold]{escape(name)}[/bold]", escape(description))
+    for name, entry in SCENES.items():
+        table.add_row(f"[bold]{escape(name)}[/bold]", escape(entry.description))
     Console(soft_wrap=True).print(table)
 
 
@@ -109,7 +109,10 @@ def scenes() -> None:
 @app.command()
 def play(
     scene: Annotated[str, typer.Argument(help="Built-in scene or a .toml file.")] = "blocks",
-    method: Annotated[str, typer.Option(help="Contact method: volume or point.")] = "volume",
+    method: Annotated[
+        str | None,
+        typer.Option(help="Contact method: volume, point or penalty; default: what suits."),
+    ] = None,
     integrator: Annotated[
         str, typer.Option(help="Step: implicit (any stiffness) or explicit (the papers').")
     ] = "implicit",

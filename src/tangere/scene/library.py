@@ -42,6 +42,8 @@ class Entry(NamedTuple):
     """One line for people."""
     builder: Callable[[], Scene]
     """Makes a fresh copy."""
+    method: str = "volume"
+    """The contact method that suits it best."""
 
 
 def build(name: str) -> Scene:
@@ -552,7 +554,7 @@ SCENES: dict[str, Entry] = {
     "slope": Entry("four blocks of different friction on a slope", slope),
     "spinning-block": Entry("a block slides and spins until friction stops both", spinning_block),
     "spinning-top": Entry("a cone spins on its tip", spinning_top),
-    "spoon-and-cup": Entry("a spoon in your hand, above a cup", spoon_and_cup),
+    "spoon-and-cup": Entry("a spoon in your hand, above a cup", spoon_and_cup, "penalty"),
     "stick-slip": Entry("a block pulled through a spring sticks and slips in turn", stick_slip),
     "two-hands": Entry("six blocks between two shovels, one for each hand", two_hands),
     "wall": Entry("fifty blocks in running bond", wall),

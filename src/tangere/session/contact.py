@@ -102,6 +102,12 @@ class SceneContact:
             packet[PACKET_TIME] = self._state[STATE_TIME] + self.dt
         return self._last
 
+    def hold(self, index: int, tool: Tool) -> None:
+        """Another coupling of a tool, from the next period on; call it between two periods."""
+        self.tools[index] = tool
+        springs, _ = self._springs[index]
+        self._springs[index] = springs, spring_constants(tool, self.dt)
+
     def send(self, packets: list[Array]) -> None:
         """Give each servo its packet."""
         for rig, packet in zip(self.rigs, packets, strict=True):

@@ -119,6 +119,10 @@ class MeshContact:
             packet[layout.PACKET_TIME] = self._state[STATE_TIME]
         return self._last
 
+    def hold(self, index: int, tool: Tool) -> None:
+        """Another coupling of a tool; the scene does not feel it."""
+        self.tools[index] = tool
+
     def send(self, packets: list[Array]) -> None:
         """Give each servo its packet."""
         for rig, packet in zip(self.rigs, packets, strict=True):

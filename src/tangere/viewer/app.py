@@ -78,7 +78,7 @@ class PlaySummary:
 def play(
     scene: Scene | str,
     *,
-    method: str = "volume",
+    method: str | None = None,
     integrator: str = "implicit",
     device: str | Sequence[str] = "browser",
     rate: float = 1000.0,
@@ -93,7 +93,7 @@ def play(
 
     Args:
         scene: A scene, the name of a built-in one, or the path of a scene file.
-        method: "volume" or "point".
+        method: "volume", "point" or, for tools, "penalty"; what suits the scene if not given.
         integrator: "implicit" (stable at any stiffness) or "explicit" (the papers' step), of a
             scene without a tool; with one it is always implicit.
         device: What holds the tools: one name for all of them, or one for each.
@@ -113,6 +113,7 @@ def play(
         raise SceneError(f"play seconds: must be positive, got {seconds:g}; leave it out to run on")
     first, plain = page_scenes(scene)
     builder = page_builder(plain)
+    method = preferred_method(first) if method is None else method
     settings = Settings(first, method=method, integrator=integrator, dt=dt)
     held = bool(plain(first).tools)
     if record is not None and not held:
@@ -143,6 +144,13 @@ def scene_names() -> list[str]:
     from tangere.scene.library import SCENES
 
     return list(SCENES)
+
+
+def preferred_method(scene: str) -> str:
+    """The contact method that suits a scene best."""
+    from tangere.scene.library import SCENES
+
+    return SCENES[scene].method if scene in SCENES else "volume"
 
 
 def page_scenes(scene: Scene | str) -> tuple[str, Callable[[str], Scene]]:
@@ -255,7 +263,7 @@ def _run_page(
         if open_browser and _has_screen():
             webbrowser.open(host.address)
         # On a fresh machine the kernels compile here, and the page says so.
-        director = Director(make, first)
+        director = Director(make, first, preferred_method)
         host.show(director)
         begin = time.perf_counter()
         host.run(seconds, threading.Event())

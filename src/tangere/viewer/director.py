@@ -18,14 +18,21 @@ if TYPE_CHECKING:
 class Director:
     """A source that becomes another kind of source when the chosen scene needs it."""
 
-    def __init__(self, make: Callable[[Settings], Runner | Touch], first: Runner | Touch) -> None:
+    def __init__(
+        self,
+        make: Callable[[Settings], Runner | Touch],
+        first: Runner | Touch,
+        prefer: Callable[[str], str] = lambda scene: "volume",
+    ) -> None:
         """Start the first source.
 
         Args:
             make: A source for settings, not started yet.
             first: One that `make` made.
+            prefer: The method that suits a scene best.
         """
         self._make = make
+        self._prefer = prefer
         self._notice: str | None = None
         self._changing: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -62,7 +69,9 @@ class Director:
         if order.verb != "scene":
             self.source.obey(order)
         elif self._changing is None or not self._changing.is_alive():
-            wanted = replace(self.description.settings, scene=order.values[0], clutch=False)
+            scene = order.values[0]
+            settings = self.description.settings
+            wanted = replace(settings, scene=scene, method=self._prefer(scene), clutch=False)
             self._changing = threading.Thread(target=self._change, args=(wanted,), daemon=True)
             self._changing.start()
 

@@ -73,7 +73,8 @@ LIFT = 0.004  # of a patch above the floor [drawing units]
 DASHES = 3  # per polygon side of a slipping contact
 SEE_THROUGH = 0.66  # opacity of bodies
 CHOSEN = 0.82  # opacity of the chosen one
-STANDING = 0.3  # opacity of fixed ones: walls hide what matters
+STANDING = 0.3  # opacity of fixed ones: walls hide what matters …
+STANDING_BY_TOOLS = 0.6  # … but what a hand explores is what matters
 
 
 @dataclass(slots=True)
@@ -167,7 +168,8 @@ class Stage:
 
     def _set_opacities(self) -> None:
         for batch in self._batches:
-            opacities = np.where(batch.fixed, STANDING, SEE_THROUGH)
+            standing = STANDING_BY_TOOLS if len(self._tools) else STANDING
+            opacities = np.where(batch.fixed, standing, SEE_THROUGH)
             opacities[batch.bodies == self._chosen] = CHOSEN
             opacities[np.isin(batch.bodies, self._tools)] = 1.0
             shown = opacities.astype(np.float32) if self._see_through else None

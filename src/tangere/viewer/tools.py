@@ -31,7 +31,7 @@ TORQUE_COLOUR = (20, 108, 200)
 EASY, HARD = np.array([40, 150, 70]), np.array([210, 36, 30])  # colours of the line
 LINE = 0.012  # its thickness [drawing units]
 HANDLES = 0.42  # size of the handles [drawing units]
-LONGEST = 1.2  # of both arrows [drawing units]
+SHORTEST, LONGEST = 0.02, 1.2  # of both arrows [drawing units]
 LIFT = np.array([0.0, 0.0, 0.16])  # of both above the grip, out of the tool [drawing units]
 
 Move = Callable[[int, Array, Array, bool], None]
@@ -115,11 +115,9 @@ class Tools:
         stage.send(self._line, "points", np.stack((grips, hands), axis=1))
         stage.send(self._line, "colors", self._line_colours(rows))
         felt = -np.asarray(rows["coupling"])
-        stage.send(self._force, "points", _arrows(grips + LIFT, felt[:, :3] * stage.newton))
         cell = stage.grid_cell * stage.scale
-        stage.send(
-            self._torque, "points", _arrows(grips + LIFT, felt[:, 3:] * (cell / self.cell_torque))
-        )
+        self._show_arrows(self._force, grips + LIFT, felt[:, :3] * stage.newton)
+        self._show_arrows(self._torque, grips + LIFT, felt[:, 3:] * (cell / self.cell_torque))
         if take != self._take:
             self._take = take
             for i, node in self._handles.items():
@@ -127,6 +125,15 @@ class Tools:
                 node.wxyz = rows[i]["hand_orientation"]
 
     # ------------------------------------------------------------------ parts
+
+    def _show_arrows(self, node: Any, starts: Array, along: Array) -> None:
+        """Arrows of those that are long enough to be one, none longer than `LONGEST`."""
+        length = np.linalg.norm(along, axis=1, keepdims=True)
+        cut = along * np.minimum(1.0, LONGEST / np.maximum(length, 1e-12))
+        seen = length[:, 0] > SHORTEST
+        self._stage.send(node, "visible", bool(seen.any()))
+        if seen.any():
+            self._stage.send(node, "points", np.stack((starts, starts + cut), axis=1)[seen])
 
     def _line_colours(self, rows: Any) -> Any:
         """From green to red as the coupling's force goes from zero to its limit."""
@@ -168,10 +175,3 @@ def tools_of(description: Description) -> list[Body]:
     names = [sheet.name for sheet in description.tools]
     found = {body.name: body for body in description.scene.bodies}
     return [found[name] for name in names]
-
-
-def _arrows(starts: Array, along: Array) -> Array:
-    """Arrows as start and end points, none longer than `LONGEST`."""
-    length = np.linalg.norm(along, axis=1, keepdims=True)
-    cut = along * np.minimum(1.0, LONGEST / np.maximum(length, 1e-12))
-    return np.stack((starts, starts + cut), axis=1)

@@ -28,9 +28,18 @@ from tangere.haptics.coupling import DirectCoupling, VirtualCoupling
 from tangere.haptics.layout import (
     FAULT_ESCAPE,
     FAULT_VIEWER,
+    MAX_PLANES,
+    NPLANE,
     NROW,
     OUT_ANGLE,
     OUT_DEVIATION,
+    PACKET_COUNT,
+    PACKET_PLANES,
+    PLANE_ANCHOR,
+    PLANE_NORMAL,
+    PLANE_POINT,
+    PLANE_STIFFNESS,
+    PLANE_TOLERANCE,
     READ_BUTTONS,
     ROW_AGE,
     ROW_BUTTONS,
@@ -46,14 +55,18 @@ from tangere.haptics.layout import (
     ROW_SPENT,
     ROW_STORED,
     ROW_TOOL,
+    Rig,
 )
 from tangere.haptics.safety import MEM_OUTSIDE
 from tangere.maths.vec import Array
 from tangere.scene.compile import principal_frame, quat_product, quaternion_of, rotation_of
 from tangere.scene.scene import Scene, Tool
+from tangere.session.meshes import MeshContact
+from tangere.session.replay import without_gaps
 from tangere.session.session import Session
 from tangere.viewer.feel import scaled, stability
 from tangere.viewer.frame import (
+    CONTACT,
     RECORD_FAILED,
     RECORD_NONE,
     RECORD_RUNS,
@@ -69,12 +82,13 @@ from tangere.viewer.frame import (
     history_dtype,
 )
 from tangere.viewer.orders import Order
-from tangere.viewer.runner import METHODS, Built, builds, carry_motion
+from tangere.viewer.runner import Built, builds, carry_motion
 
 if TYPE_CHECKING:
     from tangere.devices.device import Device
     from tangere.trace.trace import Trace
 
+METHODS = ("volume", "point", "penalty")
 CONTACT_RATE = 1000.0  # [Hz]
 FRAME_INTERVAL = 1.0 / 60.0  # [s]
 ROW_INTERVAL = 1.0 / 200.0  # [s] between two rows of the plots
@@ -244,7 +258,8 @@ class Touch:
         def apply() -> None:
             for i, (tool, rig) in enumerate(zip(changed, session.rigs, strict=True)):
                 tool.coupling.apply(rig.settings)
-                session.contact.tools[i] = replace(session.contact.tools[i], coupling=tool.coupling)
+                held = session.contact.tools[i]
+                session.contact.hold(i, replace(held, coupling=tool.coupling))
 
         session.live.call(apply)
 
@@ -318,8 +333,8 @@ class Touch:
         session, ticks = self._session, 0
         if self._replaying is not None:
             ticks = len(self._replaying.rows)
-            for rig, memory in zip(session.rigs, self._replaying.meta["memory"], strict=True):
-                rig.memory[:] = memory
+            for rig, was in zip(session.rigs, self._replaying.meta["rigs"], strict=True):
+                rig.memory[:] = was["memory"]  # where each hand was placed
         session.start(ticks, record=record)
         self._recorded, self._failed = 0.0, False
         self._recording = record is not None
@@ -363,7 +378,7 @@ class Touch:
         from tangere.trace.trace import Trace
 
         if self._file and not self._recording:
-            self._replaying = Trace.load(self._file)
+            self._replaying = without_gaps(Trace.load(self._file))
             self._begin_afresh = True
 
     # ------------------------------------------------------------------ between two contact periods
@@ -411,6 +426,10 @@ class Touch:
         if self._recording:
             self._recorded = live.recorder.rows / self._rate
         contacts = np.array(simulation.contacts)
+        if isinstance(session.contact, MeshContact):
+            contacts = np.concatenate(
+                (contacts, *map(_plane_contacts, session.rigs, session.scene.tools))
+            )
         self.most_contacts = max(self.most_contacts, len(contacts))
         energy = simulation.energy
         since, turns = self._turns
@@ -530,6 +549,28 @@ class _ToolFrame:
         shown["hand_position"], shown["hand_orientation"] = hand[:3], hand[3:]
         shown["ghost_position"] = hand[:3] - rotation_of(hand[3:]) @ self._grip
         shown["ghost_orientation"] = hand[3:]
+
+
+def _plane_contacts(rig: Rig, tool: Tool) -> Any:
+    """Contact planes of a tool as rows of the contact table; the scene does not know them.
+
+    The point r of the tool presses with s = k (δ + d), δ = n·(x + R r − p₀).
+    """
+    packet = rig.packet.copy()
+    count = min(MAX_PLANES, max(0, int(packet[PACKET_COUNT])))
+    planes = packet[PACKET_PLANES:].reshape(MAX_PLANES, NPLANE)[:count]
+    turned = rotation_of(rig.tool[3:7])
+    points = rig.tool[:3] + planes[:, PLANE_POINT : PLANE_POINT + 3] @ turned.T
+    normals = planes[:, PLANE_NORMAL : PLANE_NORMAL + 3]
+    anchors = planes[:, PLANE_ANCHOR : PLANE_ANCHOR + 3]
+    depth = np.einsum("ij,ij->i", normals, points - anchors) + planes[:, PLANE_TOLERANCE]
+    force = np.maximum(planes[:, PLANE_STIFFNESS] * depth, 0.0)
+    table = np.zeros(count, CONTACT)
+    table["body_a"] = table["body_b"] = tool.index
+    table["point"], table["normal"], table["depth"] = points, normals, depth
+    table["force"] = force[:, None] * normals
+    table["sticking"] = True
+    return table[force > 0.0]
 
 
 def _coupled(tool: Any, settings: Settings) -> Tool:
