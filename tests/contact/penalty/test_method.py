@@ -109,7 +109,7 @@ def test_no_point_within_reach_is_missed() -> None:
     ):
         values, gradients = sample_field(field, points[:, :3] @ r.T + shift)
         facing = -np.einsum("ij,ij->i", gradients, points[:, 3:] @ r.T)
-        expected += np.count_nonzero((values < D) & (facing > 0.0))
+        expected += int(np.count_nonzero((values < D) & (facing > 0.0)))
     assert len(found.delta) == expected > 5
 
 

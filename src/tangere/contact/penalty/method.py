@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 import numpy as np
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8, PtrI8, local_f8, local_i8, off, ptr
+from tangere._ptr import off, ptr
 from tangere.contact.penalty.clusters import (
     STATE_PLANES,
     Clusters,
@@ -29,7 +29,6 @@ from tangere.contact.penalty.clusters import (
 )
 from tangere.contact.penalty.contacts import (
     CONTACT_ANCHOR,
-    CONTACT_AREA,
     CONTACT_BODY,
     CONTACT_DEPTH,
     CONTACT_ERROR,
@@ -40,35 +39,25 @@ from tangere.contact.penalty.contacts import (
     NCONTACT,
     NPOSE,
     PLANE_DEPTH,
+    POSE_OMEGA,
     POSE_POSITION,
     POSE_QUATERNION,
+    POSE_VELOCITY,
 )
-from tangere.contact.penalty.field import (
-    Field,
-    Grid,
-    Single,
-    distance_field,
-    field_gradient,
-    field_value,
+from tangere.contact.penalty.field import Field, distance_field
+from tangere.contact.penalty.query import (
+    COUNT,
+    NTALLY,
+    NTURN,
+    TRUNCATED,
+    Placed,
+    Solids,
+    find_contacts,
 )
-from tangere.contact.penalty.samples import (
-    BALL,
-    FIRST,
-    LAST,
-    LEFT,
-    NBALL,
-    NLINK,
-    NPOINT,
-    OUTWARD,
-    POINT,
-    RIGHT,
-    Samples,
-    surface_samples,
-)
+from tangere.contact.penalty.samples import Samples, surface_samples
 from tangere.errors import SceneError
 from tangere.geometry.checks import hint, integer, number, positive, rotation, show, unit, vector
-from tangere.maths.quat import matrix_into, product, turn, turn_back
-from tangere.maths.vec import Array, LongArray, Vec3, add, axpy, dot, norm, scale, sub
+from tangere.maths.vec import Array, LongArray, norm
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -82,23 +71,8 @@ Sharing = Literal["shared", "each"]
 MAX_CONTACTS = 4096
 # Nodes and points looked at in one query before the rest is answered coarsely.
 BUDGET = 100_000
-# Below this length the smoothed gradient tells no direction: the point lies on the medial axis.
-NO_DIRECTION = 0.1
-# A point's error, beside the field's value where its foot should be, in spacings: of trilinear
-# values at a sharp edge, the worst place.
-EDGE_ERROR = 0.5
 # Planes are handed over this much ahead of the motion of one contact period, and at most so far.
 AHEAD = 1.5
-STACK = 64  # nodes waiting in the descent of a tree: its depth plus one, 16 for 65,536 points
-
-# Columns of what is remembered of a point: nearest surface in the field's frame, and its depth
-TURN_NORMAL = 0  # 3
-TURN_DEPTH = 3  # [m]
-TURN_STAMP = 4  # number of the query
-NTURN = 5
-
-COUNT, TRUNCATED, VISITED, STAMP = 0, 1, 2, 3
-NTALLY = 4
 
 
 @dataclass(frozen=True)
@@ -194,54 +168,6 @@ class ContactSet(NamedTuple):
     truncated: bool
 
 
-class Solids(NamedTuple):
-    """Fields and points of several shapes, one after the other.
-
-    | field  | meaning                                             | shape            |
-    | values | of all grids                                        | (…,) float32     |
-    | grids  | first value, nx, ny, nz                             | (s, 4) int64     |
-    | places | origin, spacing, margin of each grid                | (s, 5)           |
-    | points | of all shapes                                       | (…, NPOINT)      |
-    | balls  | of all trees                                        | (…, NBALL)       |
-    | links  | of all trees, counted from the shape's own first    | (…, NLINK) int64 |
-    | starts | first point, first node                             | (s, 2) int64     |
-    | areas  | that one point stands for [m²]                      | (s,)             |
-    """
-
-    values: Single
-    grids: LongArray
-    places: Array
-    points: Array
-    balls: Array
-    links: LongArray
-    starts: LongArray
-    areas: Array
-
-
-class Placed(NamedTuple):
-    """Where everything is. Row 0 is the tool, rows 1 … are the bodies.
-
-    | field    | meaning                                                      | shape        |
-    | solid_of | number of the shape                                          | (1 + b,)     |
-    | frames   | shape frame in the body's frame: position, quaternion        | (1 + b, 7)   |
-    | poses    | POSE_… of the body's frame in the world                      | (1 + b, 13)  |
-    | turns    | shape frame to world: rotation row by row, position          | (1 + b, 12)  |
-    | floors   | unit normal and height of each floor                         | (f, 4)       |
-    | laws     | stiffness and damping of bodies, then floors                 | (b + f, 2)   |
-    | memory   | TURN_… of every point of every pair                          | (…, NTURN)   |
-    | memories | first row of the tool's and the body's points                | (b, 2) int64 |
-    """
-
-    solid_of: LongArray
-    frames: Array
-    poses: Array
-    turns: Array
-    floors: Array
-    laws: Array
-    memory: Array
-    memories: LongArray
-
-
 class PenaltyContact:
     """The contact of one tool with bodies and floors; keeps what is remembered between queries."""
 
@@ -284,13 +210,14 @@ class PenaltyContact:
             number_of,
             np.array([_inverse_frame(frame) for frame in frames]),
             np.zeros((len(shapes), NPOSE)),
-            np.zeros((len(shapes), 12)),
+            np.zeros((len(shapes) + 1, 12)),
             np.array([_floor(floor) for floor in floors]).reshape(-1, 4),
             np.tile([self.options.stiffness, self.options.damping], (len(bodies) + len(floors), 1)),
             np.full((int(sizes.sum()), NTURN), -1.0),
             (ends - sizes).reshape(-1, 2),
         )
         self.placed.poses[:, POSE_QUATERNION] = 1.0
+        self.placed.turns[-1, :9] = np.eye(3).ravel()
         self.rows = np.zeros((MAX_CONTACTS, NCONTACT))
         self.tally = np.zeros(NTALLY, dtype=np.int64)
         self.clusters: Clusters = new_clusters(MAX_CONTACTS)
@@ -321,7 +248,7 @@ class PenaltyContact:
             poses[row, POSE_POSITION : POSE_POSITION + 3] = pose[0]
             poses[row, POSE_QUATERNION : POSE_QUATERNION + 4] = pose[1]
         reach = min(self.options.tolerance if tol_d is None else tol_d, self._farthest)
-        _query(
+        find_contacts(
             self.solids, self.placed, reach, budget or self.options.budget, self.rows, self.tally
         )
         return self.contacts
@@ -449,9 +376,6 @@ def _floor(floor: tuple[ArrayLike, float]) -> Array:
     return np.array([*normal, number(floor[1], "PenaltyContact floor height")])
 
 
-# ------------------------------------------------ kernels
-
-
 @kernel
 def _respond(
     solids: Solids,
@@ -466,10 +390,10 @@ def _respond(
     """Query, then cluster."""
     tolerance, blend, period, radius, farthest = lengths
     budget, most, shared = counts
-    v = ptr(placed.poses)
-    speed = norm((v[7], v[8], v[9])) + radius * norm((v[10], v[11], v[12]))
+    v, w = off(ptr(placed.poses), POSE_VELOCITY), off(ptr(placed.poses), POSE_OMEGA)
+    speed = norm((v[0], v[1], v[2])) + radius * norm((w[0], w[1], w[2]))
     reach = max(tolerance, min(tolerance + AHEAD * speed * period, farthest))
-    _query(solids, placed, reach, budget, rows, tally)
+    find_contacts(solids, placed, reach, budget, rows, tally)
     cluster(
         rows,
         tally[COUNT],
@@ -480,256 +404,3 @@ def _respond(
         (tolerance, reach, 0.2 * radius, blend, period),
         (most, shared, placed.poses.shape[0] - 1),
     )
-
-
-@kernel
-def _query(
-    solids: Solids, placed: Placed, reach: float, budget: int, rows: Array, tally: LongArray
-) -> None:
-    """Write all contacts closer than `reach` to `rows`, and their number to `tally`."""
-    _place(placed)
-    state = ptr(tally)
-    state[COUNT], state[TRUNCATED], state[VISITED] = 0, 0, 0
-    state[STAMP] += 1
-    search = Search(
-        ptr(rows), rows.shape[0], state, ptr(placed.memory), ptr(placed.turns), reach, budget
-    )
-    frame = ptr(placed.frames)
-    for b in range(1, placed.poses.shape[0]):
-        for way in range(2):
-            of_points = 0 if way == 0 else b
-            of_field = b - of_points
-            shape, other = placed.solid_of[of_points], placed.solid_of[of_field]
-            points = _points_view(solids, shape)
-            grid = _grid_view(solids, other)
-            pair = (of_points, of_field, placed.memories[b - 1, way])
-            _points_in_field(search, points, grid, pair, frame)
-    points = _points_view(solids, placed.solid_of[0])
-    for f in range(placed.floors.shape[0]):
-        plane = off(ptr(placed.floors), 4 * f)
-        _points_on_floor(search, points, (plane[0], plane[1], plane[2]), plane[3], f, frame)
-
-
-class Search(NamedTuple):
-    """What the descents share: output, state, and how far and how long to look."""
-
-    rows: PtrF8
-    room: int
-    state: PtrI8
-    memory: PtrF8
-    turns: PtrF8
-    reach: float
-    budget: int
-
-
-class Points(NamedTuple):
-    """Sample points of a shape as kernels pass them on."""
-
-    points: PtrF8
-    balls: PtrF8
-    links: PtrI8
-    area: float
-
-
-@kernel
-def _points_view(s: Solids, shape: int) -> Points:
-    """Points of one shape."""
-    first, node = s.starts[shape, 0], s.starts[shape, 1]
-    return Points(
-        off(ptr(s.points), NPOINT * first),
-        off(ptr(s.balls), NBALL * node),
-        off(ptr(s.links), NLINK * node),
-        s.areas[shape],
-    )
-
-
-@kernel
-def _grid_view(s: Solids, shape: int) -> Grid:
-    """Field of one shape."""
-    g = ptr(s.grids)
-    at = 4 * shape
-    p = off(ptr(s.places), 5 * shape)
-    origin = (p[0], p[1], p[2])
-    return Grid(off(ptr(s.values), g[at]), g[at + 1], g[at + 2], g[at + 3], origin, p[3], p[4])
-
-
-@kernel
-def _place(placed: Placed) -> None:
-    """Rotation and position of every shape frame in the world from the poses of the bodies."""
-    poses, frames, turns = ptr(placed.poses), ptr(placed.frames), ptr(placed.turns)
-    for i in range(placed.poses.shape[0]):
-        pose, frame, out = off(poses, NPOSE * i), off(frames, 7 * i), off(turns, 12 * i)
-        q = (pose[3], pose[4], pose[5], pose[6])
-        matrix_into(q, out)
-        shift = turn(out, (frame[0], frame[1], frame[2]))
-        matrix_into(product(q, (frame[3], frame[4], frame[5], frame[6])), out)
-        for k in range(3):
-            out[9 + k] = pose[k] + shift[k]
-
-
-@kernel
-def _points_in_field(
-    s: Search, points: Points, grid: Grid, pair: tuple[int, int, int], frames: PtrF8
-) -> None:
-    """Contacts of one body's points in another's field; one of the two is the tool.
-
-    A ball can be left out when φ(centre) > radius + reach, as |∇φ| ≤ 1; one spacing allows for the
-    error of the field. Beyond the budget a node is answered by its middle point.
-    """
-    of_points, of_field, memory = pair
-    here, there = off(s.turns, 12 * of_points), off(s.turns, 12 * of_field)
-    stack = local_i8(STACK)
-    stack[0] = 0
-    waiting = 1
-    while waiting > 0:
-        waiting -= 1
-        node = stack[waiting]
-        ball, link = off(points.balls, NBALL * node), off(points.links, NLINK * node)
-        s.state[VISITED] += 1
-        centre = _carry(here, there, (ball[BALL], ball[BALL + 1], ball[BALL + 2]))
-        if field_value(grid, centre) > ball[BALL + 3] + s.reach + grid.spacing:
-            continue
-        spent = s.state[VISITED] > s.budget
-        if link[LEFT] >= 0 and not spent:
-            stack[waiting] = link[RIGHT]
-            stack[waiting + 1] = link[LEFT]
-            waiting += 2
-            continue
-        first, last = link[FIRST], link[LAST]
-        if spent:
-            s.state[TRUNCATED] = 1
-            first = (first + last) // 2
-            last = first + 1
-        for i in range(first, last):
-            s.state[VISITED] += 1
-            row = off(points.points, NPOINT * i)
-            x = (row[POINT], row[POINT + 1], row[POINT + 2])
-            at = _carry(here, there, x)
-            value = field_value(grid, at)
-            if value < s.reach:
-                outward = (row[OUTWARD], row[OUTWARD + 1], row[OUTWARD + 2])
-                memo = off(s.memory, NTURN * (memory + i))
-                outward = turn_back(there, turn(here, outward))
-                n, depth = _surface_near(s, grid, at, value, outward, memo)
-                # Surfaces touch where they face each other: a side that only comes close does not
-                facing = -dot(n, outward)
-                if facing <= 0.0:
-                    continue
-                foot = axpy(depth, n, at)
-                error = abs(field_value(grid, foot)) + EDGE_ERROR * grid.spacing
-                n_world = turn(there, n)
-                x_world = add(turn(here, x), (here[9], here[10], here[11]))
-                if of_points == 0:
-                    p, n_out, body = x_world, scale(-1.0, n_world), of_field - 1
-                else:
-                    p, n_out, body = axpy(depth, n_world, x_world), n_world, of_points - 1
-                _write(s, p, n_out, depth, (error, facing * points.area), body, frames)
-
-
-@kernel
-def _surface_near(
-    s: Search, grid: Grid, x: Vec3, value: float, outward: Vec3, memo: PtrF8
-) -> tuple[Vec3, float]:
-    """Outward normal of the field's surface nearest to x, and the depth of x below it [m].
-
-    Deep inside a thin body the nearest surface becomes the one on the other side: the gradient
-    turns by more than 90° against the point's last normal. Then that normal is kept, and the depth
-    stays at what it was, about half the thickness.
-    """
-    n = field_gradient(grid, x)
-    depth = -value
-    length = norm(n)
-    last = (memo[TURN_NORMAL], memo[TURN_NORMAL + 1], memo[TURN_NORMAL + 2])
-    if memo[TURN_STAMP] == s.state[STAMP] - 1 and dot(n, last) <= NO_DIRECTION * length:
-        n = last
-        depth = max(depth, memo[TURN_DEPTH])
-    elif length > NO_DIRECTION:
-        n = scale(1.0 / length, n)
-    else:
-        n = scale(-1.0, outward)  # unknown on the medial axis: away from the point's own side
-    memo[0], memo[1], memo[2] = n
-    memo[TURN_DEPTH] = depth
-    memo[TURN_STAMP] = s.state[STAMP]
-    return n, depth
-
-
-@kernel
-def _points_on_floor(
-    s: Search, points: Points, n: Vec3, height: float, floor: int, frames: PtrF8
-) -> None:
-    """Contacts of the tool's points with a floor, an exact plane n·x = height."""
-    here = s.turns
-    way = turn_back(here, n)
-    base = dot(n, (here[9], here[10], here[11])) - height
-    stack = local_i8(STACK)
-    stack[0] = 0
-    waiting = 1
-    while waiting > 0:
-        waiting -= 1
-        node = stack[waiting]
-        ball, link = off(points.balls, NBALL * node), off(points.links, NLINK * node)
-        s.state[VISITED] += 1
-        if base + way[0] * ball[0] + way[1] * ball[1] + way[2] * ball[2] > ball[3] + s.reach:
-            continue
-        spent = s.state[VISITED] > s.budget
-        if link[LEFT] >= 0 and not spent:
-            stack[waiting] = link[RIGHT]
-            stack[waiting + 1] = link[LEFT]
-            waiting += 2
-            continue
-        first, last = link[FIRST], link[LAST]
-        if spent:
-            s.state[TRUNCATED] = 1
-            first = (first + last) // 2
-            last = first + 1
-        for i in range(first, last):
-            s.state[VISITED] += 1
-            row = off(points.points, NPOINT * i)
-            x = (row[POINT], row[POINT + 1], row[POINT + 2])
-            value = base + dot(way, x)
-            facing = -dot(way, (row[OUTWARD], row[OUTWARD + 1], row[OUTWARD + 2]))
-            if value < s.reach and facing > 0.0:
-                p = add(turn(here, x), (here[9], here[10], here[11]))
-                _write(
-                    s, p, scale(-1.0, n), -value, (0.0, facing * points.area), -1 - floor, frames
-                )
-
-
-@kernel
-def _write(
-    s: Search,
-    p: Vec3,
-    n: Vec3,
-    depth: float,
-    quality: tuple[float, float],
-    body: int,
-    frames: PtrF8,
-) -> None:
-    """One contact more, if there is room: p on the tool, n out of it, p0 = p − δ n."""
-    count = s.state[COUNT]
-    if count >= s.room:
-        s.state[TRUNCATED] = 1
-        return
-    row = off(s.rows, NCONTACT * count)
-    # The tool's frame holds its shape's frame: r = R_frame x + t
-    turned = turn_back(s.turns, sub(p, (s.turns[9], s.turns[10], s.turns[11])))
-    frame = local_f8(9)
-    matrix_into((frames[3], frames[4], frames[5], frames[6]), frame)
-    local = add(turn(frame, turned), (frames[0], frames[1], frames[2]))
-    for k in range(3):
-        row[CONTACT_POINT + k] = p[k]
-        row[CONTACT_ANCHOR + k] = p[k] - depth * n[k]
-        row[CONTACT_NORMAL + k] = n[k]
-        row[CONTACT_LOCAL + k] = local[k]
-    row[CONTACT_DEPTH] = depth
-    row[CONTACT_ERROR] = quality[0]
-    row[CONTACT_AREA] = quality[1]
-    row[CONTACT_BODY] = body
-    s.state[COUNT] = count + 1
-
-
-@kernel
-def _carry(here: PtrF8, there: PtrF8, x: Vec3) -> Vec3:
-    """A point of one shape frame in another."""
-    world = add(turn(here, x), (here[9], here[10], here[11]))
-    return turn_back(there, sub(world, (there[9], there[10], there[11])))

@@ -1,0 +1,330 @@
+"""Where a tool touches: points of each body in the distance field of the other, both ways.
+
+The trees of sample points are descended from the root; a ball is left out when the field at its
+centre is larger than its radius and the reach. Nothing is allocated, and equal input gives equal
+output: what is remembered of a point is its last normal, for deep overlaps of thin bodies.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tangere._jit import kernel
+from tangere._ptr import PtrF8, PtrI8, local_f8, local_i8, off, ptr
+from tangere.contact.penalty.contacts import (
+    CONTACT_ANCHOR,
+    CONTACT_AREA,
+    CONTACT_BODY,
+    CONTACT_DEPTH,
+    CONTACT_ERROR,
+    CONTACT_LOCAL,
+    CONTACT_NORMAL,
+    CONTACT_POINT,
+    NCONTACT,
+    NPOSE,
+)
+from tangere.contact.penalty.field import Grid, Single, field_gradient, field_value
+from tangere.contact.penalty.samples import (
+    BALL,
+    FIRST,
+    LAST,
+    LEFT,
+    NBALL,
+    NLINK,
+    NPOINT,
+    OUTWARD,
+    POINT,
+    RIGHT,
+)
+from tangere.maths.quat import matrix_into, product, turn, turn_back
+from tangere.maths.vec import Array, LongArray, Vec3, add, axpy, dot, norm, scale, sub
+
+# Below this length the smoothed gradient tells no direction: the point lies on the medial axis.
+NO_DIRECTION = 0.1
+# A point's error, beside the field's value where its foot should be, in spacings: of trilinear
+# values at a sharp edge, the worst place.
+EDGE_ERROR = 0.5
+STACK = 64  # nodes waiting in the descent of a tree: its depth plus one, 16 for 65,536 points
+
+# Columns of what is remembered of a point: nearest surface in the field's frame, and its depth
+TURN_NORMAL = 0  # 3
+TURN_DEPTH = 3  # [m]
+TURN_STAMP = 4  # number of the query
+NTURN = 5
+
+COUNT, TRUNCATED, VISITED, STAMP = 0, 1, 2, 3
+NTALLY = 4
+
+
+class Solids(NamedTuple):
+    """Fields and points of several shapes, one after the other.
+
+    | field  | meaning                                             | shape            |
+    | values | of all grids                                        | (…,) float32     |
+    | grids  | first value, nx, ny, nz                             | (s, 4) int64     |
+    | places | origin, spacing, margin of each grid                | (s, 5)           |
+    | points | of all shapes                                       | (…, NPOINT)      |
+    | balls  | of all trees                                        | (…, NBALL)       |
+    | links  | of all trees, counted from the shape's own first    | (…, NLINK) int64 |
+    | starts | first point, first node                             | (s, 2) int64     |
+    | areas  | that one point stands for [m²]                      | (s,)             |
+    """
+
+    values: Single
+    grids: LongArray
+    places: Array
+    points: Array
+    balls: Array
+    links: LongArray
+    starts: LongArray
+    areas: Array
+
+
+class Placed(NamedTuple):
+    """Where everything is. Row 0 is the tool, rows 1 … are the bodies.
+
+    | field    | meaning                                                      | shape        |
+    | solid_of | number of the shape                                          | (1 + b,)     |
+    | frames   | shape frame in the body's frame: position, quaternion        | (1 + b, 7)   |
+    | poses    | POSE_… of the body's frame in the world                      | (1 + b, 13)  |
+    | turns    | shape frame to world: rotation row by row, position; last:   | (2 + b, 12)  |
+    |          | the world itself, for floors                                 |              |
+    | floors   | unit normal and height of each floor                         | (f, 4)       |
+    | laws     | stiffness and damping of bodies, then floors                 | (b + f, 2)   |
+    | memory   | TURN_… of every point of every pair                          | (…, NTURN)   |
+    | memories | first row of the tool's and the body's points                | (b, 2) int64 |
+    """
+
+    solid_of: LongArray
+    frames: Array
+    poses: Array
+    turns: Array
+    floors: Array
+    laws: Array
+    memory: Array
+    memories: LongArray
+
+
+@kernel
+def find_contacts(
+    solids: Solids, placed: Placed, reach: float, budget: int, rows: Array, tally: LongArray
+) -> None:
+    """Write all contacts closer than `reach` to `rows`, and their number to `tally`."""
+    _place(placed)
+    state = ptr(tally)
+    state[COUNT], state[TRUNCATED], state[VISITED] = 0, 0, 0
+    state[STAMP] += 1
+    frame = local_f8(12)  # of the tool's shape in the tool's frame
+    f = ptr(placed.frames)
+    matrix_into((f[3], f[4], f[5], f[6]), frame)
+    for k in range(3):
+        frame[9 + k] = f[k]
+    memory, turns = ptr(placed.memory), ptr(placed.turns)
+    search = Search(ptr(rows), rows.shape[0], state, memory, turns, frame, reach, budget)
+    bodies = placed.poses.shape[0] - 1
+    for b in range(bodies):
+        for way in range(2):
+            mine, other = (0, b + 1) if way == 0 else (b + 1, 0)
+            points = _points_view(solids, placed.solid_of[mine])
+            target = Target(_grid_view(solids, placed.solid_of[other]), (0.0, 0.0, 0.0), 0.0, False)
+            _search(search, points, target, (mine, other, placed.memories[b, way], b))
+    points = _points_view(solids, placed.solid_of[0])
+    for i in range(placed.floors.shape[0]):
+        p = off(ptr(placed.floors), 4 * i)
+        target = Target(_grid_view(solids, 0), (p[0], p[1], p[2]), p[3], True)
+        _search(search, points, target, (0, bodies + 1, 0, -1 - i))
+
+
+class Search(NamedTuple):
+    """What the descents share: output, state, and how far and how long to look."""
+
+    rows: PtrF8
+    room: int
+    state: PtrI8
+    memory: PtrF8
+    turns: PtrF8
+    frame: PtrF8
+    reach: float
+    budget: int
+
+
+class Target(NamedTuple):
+    """What points are tested against: a field, or the plane n·x = height of a floor if flat."""
+
+    grid: Grid
+    normal: Vec3
+    height: float
+    flat: bool
+
+
+class Points(NamedTuple):
+    """Sample points of a shape as kernels pass them on."""
+
+    points: PtrF8
+    balls: PtrF8
+    links: PtrI8
+    area: float
+
+
+@kernel
+def _points_view(s: Solids, shape: int) -> Points:
+    """Points of one shape."""
+    first, node = s.starts[shape, 0], s.starts[shape, 1]
+    return Points(
+        off(ptr(s.points), NPOINT * first),
+        off(ptr(s.balls), NBALL * node),
+        off(ptr(s.links), NLINK * node),
+        s.areas[shape],
+    )
+
+
+@kernel
+def _grid_view(s: Solids, shape: int) -> Grid:
+    """Field of one shape."""
+    g = ptr(s.grids)
+    at = 4 * shape
+    p = off(ptr(s.places), 5 * shape)
+    origin = (p[0], p[1], p[2])
+    return Grid(off(ptr(s.values), g[at]), g[at + 1], g[at + 2], g[at + 3], origin, p[3], p[4])
+
+
+@kernel
+def _place(placed: Placed) -> None:
+    """Rotation and position of every shape frame in the world from the poses of the bodies."""
+    poses, frames, turns = ptr(placed.poses), ptr(placed.frames), ptr(placed.turns)
+    for i in range(placed.poses.shape[0]):
+        pose, frame, out = off(poses, NPOSE * i), off(frames, 7 * i), off(turns, 12 * i)
+        q = (pose[3], pose[4], pose[5], pose[6])
+        matrix_into(q, out)
+        shift = turn(out, (frame[0], frame[1], frame[2]))
+        matrix_into(product(q, (frame[3], frame[4], frame[5], frame[6])), out)
+        for k in range(3):
+            out[9 + k] = pose[k] + shift[k]
+
+
+@kernel
+def _search(s: Search, points: Points, target: Target, pair: tuple[int, int, int, int]) -> None:
+    """Contacts of one body's points with a target; one of the two is the tool.
+
+    A ball can be left out when φ(centre) > radius + reach, as |∇φ| ≤ 1; one spacing allows for the
+    error of a field. Beyond the budget a node is answered by its middle point.
+    """
+    mine, other, memory, body = pair
+    here, there = off(s.turns, 12 * mine), off(s.turns, 12 * other)
+    reach = s.reach if target.flat else s.reach + target.grid.spacing
+    stack = local_i8(STACK)
+    stack[0] = 0
+    waiting = 1
+    while waiting > 0:
+        waiting -= 1
+        node = stack[waiting]
+        ball, link = off(points.balls, NBALL * node), off(points.links, NLINK * node)
+        s.state[VISITED] += 1
+        centre = _carry(here, there, (ball[BALL], ball[BALL + 1], ball[BALL + 2]))
+        if _value(target, centre) > ball[BALL + 3] + reach:
+            continue
+        spent = s.state[VISITED] > s.budget
+        if link[LEFT] >= 0 and not spent:
+            stack[waiting] = link[RIGHT]
+            stack[waiting + 1] = link[LEFT]
+            waiting += 2
+            continue
+        first, last = link[FIRST], link[LAST]
+        if spent:
+            s.state[TRUNCATED] = 1
+            first = (first + last) // 2
+            last = first + 1
+        for i in range(first, last):
+            s.state[VISITED] += 1
+            row = off(points.points, NPOINT * i)
+            x = (row[POINT], row[POINT + 1], row[POINT + 2])
+            at = _carry(here, there, x)
+            value = _value(target, at)
+            if value >= s.reach:
+                continue
+            outward = (row[OUTWARD], row[OUTWARD + 1], row[OUTWARD + 2])
+            outward = turn_back(there, turn(here, outward))
+            n, depth, error = target.normal, -value, 0.0
+            if not target.flat:
+                memo = off(s.memory, NTURN * (memory + i))
+                n, depth = _surface_near(s, target.grid, at, value, outward, memo)
+            # Surfaces touch where they face each other: a side that only comes close does not
+            facing = -dot(n, outward)
+            if facing <= 0.0:
+                continue
+            if not target.flat:
+                foot = field_value(target.grid, axpy(depth, n, at))
+                error = abs(foot) + EDGE_ERROR * target.grid.spacing
+            n = turn(there, n)
+            p = add(turn(here, x), (here[9], here[10], here[11]))
+            if mine == 0:
+                n = scale(-1.0, n)
+            else:
+                p = axpy(depth, n, p)
+            _write(s, p, n, depth, (error, facing * points.area), body)
+
+
+@kernel
+def _value(t: Target, x: Vec3) -> float:
+    """Signed distance of a point, in the target's frame [m]."""
+    if t.flat:
+        return dot(t.normal, x) - t.height
+    return field_value(t.grid, x)
+
+
+@kernel
+def _surface_near(
+    s: Search, grid: Grid, x: Vec3, value: float, outward: Vec3, memo: PtrF8
+) -> tuple[Vec3, float]:
+    """Outward normal of the field's surface nearest to x, and the depth of x below it [m].
+
+    Deep inside a thin body the nearest surface becomes the one on the other side: the gradient
+    turns by more than 90° against the point's last normal. Then that normal is kept, and the depth
+    stays at what it was, about half the thickness.
+    """
+    n = field_gradient(grid, x)
+    depth = -value
+    length = norm(n)
+    last = (memo[TURN_NORMAL], memo[TURN_NORMAL + 1], memo[TURN_NORMAL + 2])
+    if memo[TURN_STAMP] == s.state[STAMP] - 1 and dot(n, last) <= NO_DIRECTION * length:
+        n = last
+        depth = max(depth, memo[TURN_DEPTH])
+    elif length > NO_DIRECTION:
+        n = scale(1.0 / length, n)
+    else:
+        n = scale(-1.0, outward)  # unknown on the medial axis: away from the point's own side
+    memo[0], memo[1], memo[2] = n
+    memo[TURN_DEPTH] = depth
+    memo[TURN_STAMP] = s.state[STAMP]
+    return n, depth
+
+
+@kernel
+def _write(
+    s: Search, p: Vec3, n: Vec3, depth: float, quality: tuple[float, float], body: int
+) -> None:
+    """One contact more, if there is room: p on the tool, n out of it, p0 = p − δ n."""
+    count = s.state[COUNT]
+    if count >= s.room:
+        s.state[TRUNCATED] = 1
+        return
+    row = off(s.rows, NCONTACT * count)
+    in_shape = turn_back(s.turns, sub(p, (s.turns[9], s.turns[10], s.turns[11])))
+    local = add(turn(s.frame, in_shape), (s.frame[9], s.frame[10], s.frame[11]))
+    for k in range(3):
+        row[CONTACT_POINT + k] = p[k]
+        row[CONTACT_ANCHOR + k] = p[k] - depth * n[k]
+        row[CONTACT_NORMAL + k] = n[k]
+        row[CONTACT_LOCAL + k] = local[k]
+    row[CONTACT_DEPTH] = depth
+    row[CONTACT_ERROR] = quality[0]
+    row[CONTACT_AREA] = quality[1]
+    row[CONTACT_BODY] = body
+    s.state[COUNT] = count + 1
+
+
+@kernel
+def _carry(here: PtrF8, there: PtrF8, x: Vec3) -> Vec3:
+    """A point of one shape frame in another."""
+    world = add(turn(here, x), (here[9], here[10], here[11]))
+    return turn_back(there, sub(world, (there[9], there[10], there[11])))
