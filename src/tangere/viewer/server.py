@@ -2,7 +2,8 @@
 
 The library alone listens where it is told but answers every web page: a browser lets any site open
 a WebSocket to 127.0.0.1, and one message over it asks for a public tunnel. So the handshake is
-refused unless the page came from this machine, and the tunnel is closed for good.
+refused unless the page came from this machine, the tunnel is closed for good, and of a control a
+page can change the value alone.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def open_server(port: int, label: str) -> tuple[Server, str | None]:
     chosen = free_port(port)
     with _start_lock, _quiet(), _own_pages_only() as guard:
         server = Server(host=HOST, port=chosen, label=label, verbose=False)
-    if not guard:
+    if not (guard and _values_only(server)):
         close_server(server)
         raise SceneError(
             "viewer: this version of viser starts its server in an unknown way, so foreign web "
@@ -107,6 +108,26 @@ def _own_pages_only() -> Iterator[list[bool]]:
         yield started
     finally:
         websockets.asyncio.server.serve = plain  # type: ignore[misc]
+
+
+def _values_only(server: Server) -> bool:
+    """Let the page change values of controls, and nothing else of them; whether that worked.
+
+    The library alone writes whatever property a message names into its own objects.
+    """
+    from viser._messages import GuiUpdateMessage
+
+    socket_server: Any = getattr(server, "_websock_server", None)
+    plain: Any = getattr(socket_server, "_handle_incoming_message", None)
+    if plain is None:
+        return False
+
+    async def handle(client: Any, message: Any) -> None:
+        if not isinstance(message, GuiUpdateMessage) or set(message.updates) == {"value"}:
+            await plain(client, message)
+
+    socket_server._handle_incoming_message = handle
+    return True
 
 
 @contextlib.contextmanager
