@@ -56,7 +56,7 @@ from tangere.contact.penalty.contacts import (
     POSE_VELOCITY,
 )
 from tangere.maths.quat import matrix_into, turn, turn_back
-from tangere.maths.vec import Array, LongArray, Vec3, add, axpy, cross, dot, norm, scale, sub
+from tangere.maths.vec import Array, LongArray, add, axpy, cross, dot, norm, scale, sub
 
 # Weight of contacts that do not press yet, relative to those that do.
 NEAR = 1e-4
@@ -85,6 +85,12 @@ NMEAN = 7
 # Room on the stack for those of all centroids
 ALL_SUMS, ALL_MEANS = MAX_PLANES * NSUM, MAX_PLANES * NMEAN
 
+# Columns of what is computed once for each contact
+FEATURE_WAY = 0  # 3: normal, tool's frame
+FEATURE_W = 3  # weight w = a u [m³]
+FEATURE_U = 4  # [m]
+NFEATURE = 5
+
 STATE_COUNT, STATE_NAME, STATE_PLANES = 0, 1, 2
 
 
@@ -96,12 +102,14 @@ class Clusters(NamedTuple):
     | state     | number of centroids, last name given, planes  | (3,) int64              |
     | member    | centroid of each contact                      | (contacts,) int64       |
     | away      | squared distance from it                      | (contacts,)             |
+    | features  | FEATURE_… of each contact                     | (contacts, NFEATURE)    |
     """
 
     centroids: Array
     state: LongArray
     member: LongArray
     away: Array
+    features: Array
 
 
 class Response(NamedTuple):
@@ -129,6 +137,7 @@ def new_clusters(contacts: int) -> Clusters:
         np.zeros(3, dtype=np.int64),
         np.zeros(contacts, dtype=np.int64),
         np.zeros(contacts),
+        np.zeros((contacts, NFEATURE)),
     )
 
 
@@ -169,7 +178,10 @@ def cluster(
         (pose[POSE_QUATERNION], pose[POSE_QUATERNION + 1], pose[POSE_QUATERNION + 2],
          pose[POSE_QUATERNION + 3]), r_tool,
     )  # fmt: skip
-    work = Work(p, contacts, c, state, member, away, r_tool, d, reach, unit)
+    feature = ptr(clusters.features)
+    work = Work(p, feature, contacts, c, state, member, away, r_tool, d, reach, unit)
+    for i in range(contacts):
+        _describe(work, i)
     _age(work, period / blend if blend > 0.0 else inf)
     for i in range(contacts):
         _choose(work, i)
@@ -192,6 +204,7 @@ class Work(NamedTuple):
     """What the passes of one update share."""
 
     rows: PtrF8
+    features: PtrF8
     contacts: int
     centroids: PtrF8
     state: PtrI8
@@ -204,38 +217,40 @@ class Work(NamedTuple):
 
 
 @kernel
-def _weight(w: Work, row: PtrF8) -> tuple[float, float]:
-    """Weight a u of a contact, and u."""
+def _describe(w: Work, i: int) -> None:
+    """Weight of contact i, and its normal in the tool's frame."""
+    row, feature = off(w.rows, NCONTACT * i), off(w.features, NFEATURE * i)
+    n = (row[CONTACT_NORMAL], row[CONTACT_NORMAL + 1], row[CONTACT_NORMAL + 2])
+    way = turn_back(w.turn, n)
+    for k in range(3):
+        feature[FEATURE_WAY + k] = way[k]
     t = max(row[CONTACT_DEPTH] + w.reach, 0.0)
     u = max(row[CONTACT_DEPTH] + w.tolerance, 0.0) + NEAR * t * t * t * t / w.reach**3
-    return row[CONTACT_AREA] * u, u
+    feature[FEATURE_U] = u
+    feature[FEATURE_W] = row[CONTACT_AREA] * u
 
 
 @kernel
-def _distance(w: Work, row: PtrF8, way: Vec3, c: PtrF8) -> float:
-    """Squared distance of a contact, normal `way` in the tool's frame, from a centroid."""
+def _distance(w: Work, i: int, c: PtrF8) -> float:
+    """Squared distance of contact i from a centroid."""
+    row, feature = off(w.rows, NCONTACT * i), off(w.features, NFEATURE * i)
     if c[BODY] != row[CONTACT_BODY]:
         return inf
-    x, y, z = (
-        row[CONTACT_LOCAL] - c[AT],
-        row[CONTACT_LOCAL + 1] - c[AT + 1],
-        row[CONTACT_LOCAL + 2] - c[AT + 2],
-    )
-    cosine = way[0] * c[WAY] + way[1] * c[WAY + 1] + way[2] * c[WAY + 2]
-    apart = (x * x + y * y + z * z) / (w.unit * w.unit) + NORMALS * NORMALS * 2.0 * (1.0 - cosine)
-    if cosine < 0.0:
-        apart += OPPOSED
-    return float(apart)
+    away, cosine = 0.0, 0.0
+    for k in range(3):
+        gap = row[CONTACT_LOCAL + k] - c[AT + k]
+        away += gap * gap
+        cosine += feature[FEATURE_WAY + k] * c[WAY + k]
+    apart = away / (w.unit * w.unit) + NORMALS * NORMALS * 2.0 * (1.0 - cosine)
+    return apart + OPPOSED if cosine < 0.0 else apart
 
 
 @kernel
 def _choose(w: Work, i: int) -> None:
     """Give contact i to the nearest centroid."""
-    row = off(w.rows, NCONTACT * i)
-    way = turn_back(w.turn, (row[CONTACT_NORMAL], row[CONTACT_NORMAL + 1], row[CONTACT_NORMAL + 2]))
     best, at = inf, -1
     for j in range(w.state[STATE_COUNT]):
-        apart = _distance(w, row, way, off(w.centroids, NCENTROID * j))
+        apart = _distance(w, i, off(w.centroids, NCENTROID * j))
         if apart < best:
             best, at = apart, j
     w.member[i] = at
@@ -263,12 +278,9 @@ def _spawn(w: Work, most: int, blended: bool) -> None:
         row = off(w.rows, NCONTACT * at)
         c = off(w.centroids, NCENTROID * w.state[STATE_COUNT])
         w.state[STATE_NAME] += 1
-        way = turn_back(
-            w.turn, (row[CONTACT_NORMAL], row[CONTACT_NORMAL + 1], row[CONTACT_NORMAL + 2])
-        )
         for k in range(3):
             c[AT + k] = row[CONTACT_LOCAL + k]
-            c[WAY + k] = way[k]
+            c[WAY + k] = w.features[NFEATURE * at + FEATURE_WAY + k]
         c[BODY] = row[CONTACT_BODY]
         c[NAME] = w.state[STATE_NAME]
         c[BLEND], c[TREND], c[OTHER] = 1.0, 0.0, 0.0
@@ -278,9 +290,7 @@ def _spawn(w: Work, most: int, blended: bool) -> None:
                 c[BLEND], c[TREND], c[OTHER] = 0.0, 1.0, name
         w.state[STATE_COUNT] += 1
         for i in range(w.contacts):
-            other = off(w.rows, NCONTACT * i)
-            n = (other[CONTACT_NORMAL], other[CONTACT_NORMAL + 1], other[CONTACT_NORMAL + 2])
-            apart = _distance(w, other, turn_back(w.turn, n), c)
+            apart = _distance(w, i, c)
             if apart < w.away[i]:
                 w.away[i] = apart
                 w.member[i] = w.state[STATE_COUNT] - 1
@@ -294,7 +304,7 @@ def _heaviest(w: Work, like: int) -> int:
     for i in range(w.contacts):
         row = off(w.rows, NCONTACT * i)
         if row[CONTACT_BODY] == body:
-            weight, _ = _weight(w, row)
+            weight = w.features[NFEATURE * i + FEATURE_W]
             if weight > best:
                 best, at = weight, i
     return at
@@ -310,20 +320,20 @@ def _move_centroids(w: Work) -> None:
         if w.member[i] < 0:
             continue
         row, m = off(w.rows, NCONTACT * i), off(means, NMEAN * w.member[i])
-        weight, _ = _weight(w, row)
+        feature = off(w.features, NFEATURE * i)
+        weight = feature[FEATURE_W]
         m[6] += weight
         for k in range(3):
             m[k] += weight * row[CONTACT_LOCAL + k]
-            m[3 + k] += weight * row[CONTACT_NORMAL + k]
+            m[3 + k] += weight * feature[FEATURE_WAY + k]
     for j in range(w.state[STATE_COUNT]):
         m, c = off(means, NMEAN * j), off(w.centroids, NCENTROID * j)
         length = norm((m[3], m[4], m[5]))
         if m[6] <= 0.0 or length <= 0.0:
             continue
-        way = turn_back(w.turn, scale(1.0 / length, (m[3], m[4], m[5])))
         for k in range(3):
             c[AT + k] = m[k] / m[6]
-            c[WAY + k] = way[k]
+            c[WAY + k] = m[3 + k] / length
 
 
 @kernel
@@ -408,19 +418,19 @@ def _sum_up(w: Work, sums: PtrF8) -> None:
         j = w.member[i]
         if j < 0:
             continue
-        c, row = off(w.centroids, NCENTROID * j), off(w.rows, NCONTACT * i)
+        c = off(w.centroids, NCENTROID * j)
         own = c[BLEND]
-        _add(w, off(sums, NSUM * j), row, own)
+        _add(w, off(sums, NSUM * j), i, own)
         if own < 1.0:
-            _add(w, off(sums, NSUM * _find(w, c[OTHER])), row, 1.0 - own)
+            _add(w, off(sums, NSUM * _find(w, c[OTHER])), i, 1.0 - own)
 
 
 @kernel
-def _add(w: Work, sums: PtrF8, row: PtrF8, share: float) -> None:
-    """A share of one contact."""
-    weight, u = _weight(w, row)
-    weight *= share
-    q = weight * u
+def _add(w: Work, sums: PtrF8, i: int, share: float) -> None:
+    """A share of contact i."""
+    row, feature = off(w.rows, NCONTACT * i), off(w.features, NFEATURE * i)
+    weight = share * feature[FEATURE_W]
+    q = weight * feature[FEATURE_U]
     sums[SUM_W] += weight
     sums[SUM_WS] += weight * (row[CONTACT_DEPTH] + w.tolerance)
     sums[SUM_Q] += q

@@ -333,10 +333,10 @@ def _beyond(f: float, n: int) -> float:
 
 @kernel
 def _trilinear(g: Grid, fx: float, fy: float, fz: float) -> float:
-    """Value between nodes; grid coordinates within the grid."""
-    i = min(int(fx), g.nx - 2)
-    j = min(int(fy), g.ny - 2)
-    k = min(int(fz), g.nz - 2)
+    """Value between nodes; grid coordinates within the grid. What is no number reads no memory."""
+    i = max(min(int(fx), g.nx - 2), 0)
+    j = max(min(int(fy), g.ny - 2), 0)
+    k = max(min(int(fz), g.nz - 2), 0)
     a, b, c = fx - i, fy - j, fz - k
     v = g.values
     at = (i * g.ny + j) * g.nz + k

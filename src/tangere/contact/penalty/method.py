@@ -247,6 +247,7 @@ class PenaltyContact:
         for row, pose in enumerate([pose_tool, *(body_poses or ())]):
             poses[row, POSE_POSITION : POSE_POSITION + 3] = pose[0]
             poses[row, POSE_QUATERNION : POSE_QUATERNION + 4] = pose[1]
+        self._check_poses()
         reach = min(self.options.tolerance if tol_d is None else tol_d, self._farthest)
         find_contacts(
             self.solids, self.placed, reach, budget or self.options.budget, self.rows, self.tally
@@ -271,12 +272,16 @@ class PenaltyContact:
                 `placed.poses`, which may be written to directly.
             period: Time since the last call [s]: planes fade in and out with it, and contacts are
                 looked for as far ahead as the tool moves meanwhile.
+
+        Raises:
+            SceneError: A pose or velocity is not finite.
         """
         poses = self.placed.poses
         if tool is not None:
             poses[0] = tool
         if bodies is not None:
             poses[1:] = bodies
+        self._check_poses()
         o = self.options
         _respond(
             self.solids,
@@ -326,6 +331,13 @@ class PenaltyContact:
     def depth(self) -> float:
         """Deepest overlap of a plane of the last update [m]; 0 without planes."""
         return float(self.planes[:, PLANE_DEPTH].max(initial=0.0))
+
+    def _check_poses(self) -> None:
+        poses = self.placed.poses
+        if not np.isfinite(poses).all():
+            row = int(np.argmin(np.isfinite(poses).all(axis=1)))
+            whose = "the tool" if row == 0 else f"body {row - 1}"
+            raise SceneError(f"PenaltyContact: pose or motion of {whose} is not finite")
 
     def _gather(self, shapes: Sequence[Shape]) -> tuple[Solids, LongArray]:
         """Fields and points of all different shapes, and the number of each shape's."""
