@@ -21,7 +21,7 @@ import numpy as np
 import tangere as tg
 from tangere.bench.report import Result, Row, Table
 from tangere.doctor import PLANES, RATE, send_planes, trial_rig
-from tangere.haptics.layout import NROW, NSTATE, Rig
+from tangere.haptics.layout import NROW, NSTATE, NTOOL, STATE_TIME, STATE_TOOL, Rig
 from tangere.haptics.mailbox import drain, take
 from tangere.haptics.pacing import unlock_memory
 from tangere.haptics.safety import Safety
@@ -167,7 +167,8 @@ def _contact_loop(rig: Rig, simulation: tg.Simulation) -> Callable[[threading.Ev
             simulation.step(CONTACT_STEPS)
             if take(rig.states, rig.states_at, state, NSTATE):
                 number += 1
-                send_planes(rig, float(number), float(state[0]))
+                tool = state[STATE_TOOL : STATE_TOOL + NTOOL]
+                send_planes(rig, float(number), float(state[STATE_TIME]), tool)
             stop.wait(1e-3 * CONTACT_STEPS)
 
     return work
