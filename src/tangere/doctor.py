@@ -41,7 +41,7 @@ from tangere.haptics.layout import (
     new_rig,
 )
 from tangere.haptics.mailbox import post
-from tangere.haptics.pacing import Granted, unlock_memory
+from tangere.haptics.pacing import Granted
 from tangere.haptics.safety import Safety
 from tangere.haptics.servo import Counters, Servo, bin_limits, counted
 from tangere.maths.vec import Array
@@ -153,7 +153,6 @@ def measure_jitter(seconds: float = 5.0, rate: float = RATE) -> tuple[Jitter, Ji
             servo.join()
             servo.stop()
             servos.append(servo)
-    unlock_memory()
     empty, full = (_jitter(servos) for servos in loops)
     return empty, full
 
