@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from tangere import bench
-from tangere.bench import block_tower, heap, pairs, report, resting, startup, turns
+from tangere.bench import block_tower, heap, pairs, report, resting, servo, startup, turns
 from tangere.errors import SceneError
 from tangere.experiments import peers
+from tangere.haptics.servo import CTL_LATE, Counters, Spread, new_loop
 from tangere.model import new_soup
 from tangere.scene import library
 
@@ -264,3 +265,54 @@ def test_penalty_updates_and_fields_are_timed(monkeypatch: pytest.MonkeyPatch) -
     assert all(count > 10 for name, count in contacts.items() if name != "spoon out of reach")
     assert [row["triangles"] for row in fields.rows] == [1344, 4000]
     assert "spoon and cup: 99 % of updates within 1000 µs claimed" in result.notes[0]
+
+
+def counters(late: int, ticks: int = 1000, tick: float = 5e-6) -> Counters:
+    """A loop with some late ticks."""
+    some = Spread(tick, tick, tick, tick)
+    return Counters(ticks, 0, late, 0, some, some, ())
+
+
+@pytest.mark.nojit
+def test_the_servo_is_judged_by_ratios() -> None:
+    def verdicts(empty: int, work: int, python: int, tick: float = 5e-6) -> list[str]:
+        found = {
+            servo.EMPTY: counters(empty),
+            servo.WORK: counters(work, tick=tick),
+            servo.PYTHON: counters(python),
+        }
+        return [line.rsplit(" ", 1)[1] for line in servo.claims(found)[:3]]
+
+    assert verdicts(10, 20, 23) == ["holds", "holds", "holds"]
+    assert verdicts(10, 21, 26) == ["FAILS", "FAILS", "holds"]
+    assert verdicts(10, 10, 7, tick=16e-6) == ["holds", "FAILS", "FAILS"]
+    assert verdicts(0, 0, 0) == ["holds", "holds", "holds"]
+    assert verdicts(0, 1, 1) == ["FAILS", "holds", "holds"]
+
+
+@pytest.mark.nojit
+def test_the_doubt_about_ratios_grows_with_the_scatter_of_the_rounds() -> None:
+    def words(*late: list[int]) -> str:
+        loops = {}
+        for name, counts in zip(("a", "b", "c"), late, strict=True):
+            loops[name] = [new_loop(0, 1e3) for _ in counts]
+            for loop, count in zip(loops[name], counts, strict=True):
+                loop.control[CTL_LATE] = count
+        return servo.doubt(loops)
+
+    steady, wild = [10] * 4, [1, 20, 0, 19]
+    assert words(steady, steady, steady).startswith("late ticks: 40 a, 40 b, 40 c;")
+    assert "±0.00" in words(steady, steady, wild)
+    assert "±0 %" not in words(steady, steady, wild)
+    assert "±0.00" not in words(steady, wild, wild)
+    assert "±0 %" in words(steady, wild, wild)  # rounds are drawn together
+
+
+def test_all_loops_of_the_servo_run_and_record() -> None:
+    result = servo.measure(rounds=1, seconds=0.2)
+    (table,) = result.tables
+    assert [row["loop"] for row in table.rows] == [servo.EMPTY, servo.WORK, servo.PYTHON]
+    for row in table.rows:
+        assert row["ticks"] == 200
+        assert row["rows dropped"] == 0
+    assert len(result.notes) == 4

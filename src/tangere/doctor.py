@@ -20,9 +20,11 @@ from tangere.haptics.coupling import VirtualCoupling
 from tangere.haptics.layout import (
     NPACKET,
     NPLANE,
+    NTOOL,
     PACKET_COUNT,
     PACKET_PLANES,
     PACKET_SEQUENCE,
+    PACKET_STATE,
     PACKET_TIME,
     PLANE_DAMPING,
     PLANE_FRICTION,
@@ -39,9 +41,10 @@ from tangere.haptics.layout import (
     new_rig,
 )
 from tangere.haptics.mailbox import post
-from tangere.haptics.pacing import Granted, unlock_memory
+from tangere.haptics.pacing import Granted
 from tangere.haptics.safety import Safety
 from tangere.haptics.servo import Counters, Servo, bin_limits, counted
+from tangere.maths.vec import Array
 
 RATE = 1000.0  # [Hz] what a haptic servo needs
 PLANES = 8  # that the tool of the full loop presses against
@@ -117,14 +120,15 @@ def trial_rig() -> Rig:
     rig.settings[SET_MASS] = 0.01
     rig.settings[SET_INERTIA : SET_INERTIA + 3] = 1e-5
     rig.table[:, READ_POSITION + 2] = -0.005
-    send_planes(rig, 1.0, 0.0)
+    send_planes(rig, 1.0, 0.0, rig.tool)
     return rig
 
 
-def send_planes(rig: Rig, number: float, time: float) -> None:
+def send_planes(rig: Rig, number: float, time: float, tool: Array) -> None:
     """Hand eight planes z = 0 to a rig, around the tool's centre, as the contact loop does."""
     packet = np.zeros(NPACKET)
     packet[PACKET_SEQUENCE], packet[PACKET_TIME], packet[PACKET_COUNT] = number, time, PLANES
+    packet[PACKET_STATE : PACKET_STATE + NTOOL] = tool
     for i in range(PLANES):
         plane = packet[PACKET_PLANES + i * NPLANE :]
         angle = 2.0 * pi * i / PLANES
@@ -149,7 +153,6 @@ def measure_jitter(seconds: float = 5.0, rate: float = RATE) -> tuple[Jitter, Ji
             servo.join()
             servo.stop()
             servos.append(servo)
-    unlock_memory()
     empty, full = (_jitter(servos) for servos in loops)
     return empty, full
 

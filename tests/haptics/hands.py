@@ -13,6 +13,7 @@ from tangere.haptics.layout import (
     PACKET_COUNT,
     PACKET_PLANES,
     PACKET_SEQUENCE,
+    PACKET_STATE,
     PACKET_TIME,
     PLANE_DAMPING,
     PLANE_NAME,
@@ -25,6 +26,7 @@ from tangere.haptics.layout import (
     SET_MASS,
     SET_STEP,
     SOURCE_PORT,
+    TOOL_QUATERNION,
     Rig,
     new_rig,
 )
@@ -70,6 +72,7 @@ def packet(
     """`count` times the plane z = 0, sharing stiffness and damping."""
     found = np.zeros(NPACKET)
     found[PACKET_SEQUENCE], found[PACKET_TIME], found[PACKET_COUNT] = number, time, count
+    found[PACKET_STATE + TOOL_QUATERNION] = 1.0
     for i in range(count):
         plane = found[PACKET_PLANES + i * NPLANE :]
         plane[PLANE_NORMAL + 2] = -1.0

@@ -296,6 +296,7 @@ def test_a_contact_loop_that_never_began_is_stale_too() -> None:
         (PACKET_TIME, np.nan),
         (PACKET_TIME, 99.0),
         (layout.PACKET_WRENCH, np.inf),
+        (layout.PACKET_STATE + layout.TOOL_QUATERNION, 0.0),
     ],
 )
 def test_a_bad_packet_stops_the_force_until_a_good_one_comes(column: int, value: float) -> None:

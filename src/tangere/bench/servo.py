@@ -1,8 +1,9 @@
 """Does the servo keep time at work? Late ticks of three loops that take turns in one run.
 
-*empty* only waits. *at work* steps a tool against eight planes, while a thread simulates six blocks
-and hands over planes after every call, and another empties the ring of rows into a file. *beside
-Python* is the same with one more thread that never stops computing in pure Python.
+*empty* only waits. *at work* steps a tool against eight planes, while thirteen blocks are simulated
+and shown on a page in a process of its own, a thread hands planes over, and every row is recorded
+to a file. *beside Python* is the same with one more thread that never stops computing in pure
+Python.
 
 All have the same priority and core. How many ticks are late depends on the machine and its mood,
 so that only ratios within one run mean anything.
@@ -15,23 +16,28 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-import tangere as tg
 from tangere.bench.report import Result, Row, Table
 from tangere.doctor import PLANES, RATE, send_planes, trial_rig
-from tangere.haptics.layout import NROW, NSTATE, Rig
-from tangere.haptics.mailbox import drain, take
-from tangere.haptics.pacing import unlock_memory
+from tangere.haptics.layout import NSTATE, NTOOL, STATE_TIME, STATE_TOOL, Rig
+from tangere.haptics.mailbox import take
 from tangere.haptics.safety import Safety
 from tangere.haptics.servo import CTL_LATE, Counters, Loop, Servo, counted
 from tangere.scene.library import build
+from tangere.trace.recorder import Recorder
+from tangere.viewer.app import page_builder
+from tangere.viewer.frame import Settings
+from tangere.viewer.host import Host
+from tangere.viewer.runner import Runner
 
 EMPTY, WORK, PYTHON = "empty", "at work", "beside Python"
 SECONDS = 0.5  # [s] of a turn: a machine's mood lasts longer
-CONTACT_STEPS = 2  # per call of the contact loop, 2 ms: 500 Hz
-DRAIN_PERIOD = 0.05  # [s]
+SCENE = "block-tower"
+CONTACT_PERIOD = 2e-3  # [s]
 MOST_LATE = 2.0  # times the late ticks of the empty loop, claimed at most
 MOST_CHANGE = 0.2  # of the share of late ticks by a busy Python thread
 DRAWS = 1000  # of all rounds at random, to see what is chance
@@ -44,15 +50,13 @@ def measure(rounds: int = 120, seconds: float = SECONDS) -> Result:
     loops: dict[str, list[Loop]] = {EMPTY: [], WORK: [], PYTHON: []}
     names = list(loops)
     granted = ""
-    simulation = tg.Simulation(build("blocks"), dt=1e-3)
-    simulation.step()  # compiled before the first turn
-    for r in range(rounds):
-        for k in range(len(names)):
-            name = names[(r + k) % len(names)]  # nobody always comes first
-            servo = _turn(name, seconds, simulation)
-            loops[name].append(servo.loop)
-            granted = str(servo.granted)
-    unlock_memory()
+    with _page() as page:
+        for r in range(rounds):
+            for k in range(len(names)):
+                name = names[(r + k) % len(names)]  # nobody always comes first
+                servo = _turn(name, seconds, page)
+                loops[name].append(servo.loop)
+                granted = str(servo.granted)
     found = {name: counted(*turns) for name, turns in loops.items()}
     rows = [_row(name, counters) for name, counters in found.items()]
     notes = [*claims(found), doubt(loops)]
@@ -125,7 +129,31 @@ def _row(name: str, c: Counters) -> Row:
     }
 
 
-def _turn(name: str, seconds: float, simulation: tg.Simulation) -> Servo:
+class Page(NamedTuple):
+    """A simulation, and the page that shows it."""
+
+    runner: Runner
+    host: Host
+
+
+@contextmanager
+def _page() -> Iterator[Page]:
+    """A page that is up, its simulation paused."""
+    host = Host({SCENE: ""})
+    runner = Runner(Settings(SCENE), page_builder(build))
+    runner.built.simulation.step()  # compiled before the first turn
+    runner.pause(True)
+    runner.start()
+    try:
+        host.open()
+        host.show(runner)
+        yield Page(runner, host)
+    finally:
+        runner.stop()
+        host.close()
+
+
+def _turn(name: str, seconds: float, page: Page) -> Servo:
     """One loop, run to its end with its companions."""
     rigs = []
     if name != EMPTY:
@@ -135,8 +163,11 @@ def _turn(name: str, seconds: float, simulation: tg.Simulation) -> Servo:
     servo = Servo(rigs, rate=RATE, ticks=round(seconds * RATE))
     with ExitStack() as companions:
         if rigs:
-            companions.enter_context(_thread(_contact_loop(rigs[0], simulation)))
-            companions.enter_context(_thread(_recorder(servo)))
+            companions.enter_context(_thread(_contact_loop(rigs[0])))
+            companions.enter_context(_recording(servo))
+            companions.enter_context(_thread(lambda stop: page.host.run(None, stop)))
+            page.runner.pause(False)
+            companions.callback(page.runner.pause, True)
         if name == PYTHON:
             companions.enter_context(_thread(_busy))
         servo.start()
@@ -158,32 +189,30 @@ def _thread(work: Callable[[threading.Event], None]) -> Iterator[None]:
         thread.join()
 
 
-def _contact_loop(rig: Rig, simulation: tg.Simulation) -> Callable[[threading.Event], None]:
-    """Simulates without the interpreter lock, and hands planes over after every call."""
+def _contact_loop(rig: Rig) -> Callable[[threading.Event], None]:
+    """Hands planes over as often as a contact loop does."""
 
     def work(stop: threading.Event) -> None:
         state, number = np.zeros(NSTATE), 1
-        while not stop.is_set():
-            simulation.step(CONTACT_STEPS)
+        while not stop.wait(CONTACT_PERIOD):
             if take(rig.states, rig.states_at, state, NSTATE):
                 number += 1
-                send_planes(rig, float(number), float(state[0]))
-            stop.wait(1e-3 * CONTACT_STEPS)
+                tool = state[STATE_TOOL : STATE_TOOL + NTOOL]
+                send_planes(rig, float(number), float(state[STATE_TIME]), tool)
 
     return work
 
 
-def _recorder(servo: Servo) -> Callable[[threading.Event], None]:
-    """Empties the ring into a file that is thrown away."""
-
-    def work(stop: threading.Event) -> None:
-        rows = np.zeros((len(servo.loop.ring), NROW))
-        with tempfile.TemporaryFile() as file:
-            while not stop.wait(DRAIN_PERIOD):
-                count = drain(servo.loop.ring, servo.loop.ring_at, rows)
-                file.write(rows[:count].tobytes())
-
-    return work
+@contextmanager
+def _recording(servo: Servo) -> Iterator[None]:
+    """Every row goes to a file that is thrown away."""
+    with tempfile.TemporaryDirectory() as folder:
+        recorder = Recorder(servo.loop.ring, servo.loop.ring_at, Path(folder) / "trace.h5")
+        recorder.start()
+        try:
+            yield
+        finally:
+            recorder.finish()
 
 
 def _busy(stop: threading.Event) -> None:

@@ -282,8 +282,12 @@ def new_rig(ticks: int = 1) -> Rig:
         *new_mailbox(NPACKET),
         *new_mailbox(NSTATE),
     )
-    for place in (rig.hand[HAND_QUATERNION:], rig.tool[TOOL_QUATERNION:]):
-        place[0] = 1.0
+    for array, column in (
+        (rig.hand, HAND_QUATERNION),
+        (rig.tool, TOOL_QUATERNION),
+        (rig.packet, PACKET_STATE + TOOL_QUATERNION),
+    ):
+        array[column] = 1.0
     for column in (SET_GRIP_QUATERNION, SET_FRAME):
         rig.settings[column] = 1.0
     rig.settings[SET_SCALE] = 1.0

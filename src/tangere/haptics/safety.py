@@ -57,6 +57,7 @@ from tangere.haptics.layout import (
     OUT_TORQUE,
     PACKET_COUNT,
     PACKET_PLANES,
+    PACKET_STATE,
     PACKET_TIME,
     PLANE_DAMPING,
     PLANE_STIFFNESS,
@@ -86,6 +87,7 @@ from tangere.haptics.layout import (
     SET_STALE,
     SET_STEP,
     STOPS_FORCE,
+    TOOL_QUATERNION,
 )
 from tangere.maths.quat import (
     Quat,
@@ -279,11 +281,15 @@ def _is_sound(reading: PtrF8) -> bool:
             return False
     if not norm(vec_at(reading, READ_POSITION)) < FAR:
         return False
-    q = quat_at(reading, READ_QUATERNION)
-    length2 = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]
-    if not NORM[0] < length2 < NORM[1]:
+    if not _is_rotation(quat_at(reading, READ_QUATERNION)):
         return False
     return abs(reading[READ_BUTTONS]) < WHOLE and isfinite(reading[READ_SEQUENCE])
+
+
+@kernel
+def _is_rotation(q: Quat) -> bool:
+    """Whether a quaternion is a unit one but for rounding."""
+    return NORM[0] < q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] < NORM[1]
 
 
 @kernel
@@ -352,6 +358,8 @@ def usable(packet: PtrF8, latest: float) -> bool:
     """Whether a contact packet is finite, its planes are planes, its time not after `latest`."""
     count = packet[PACKET_COUNT]
     if not (0.0 <= count <= MAX_PLANES and packet[PACKET_TIME] <= latest):
+        return False
+    if not _is_rotation(quat_at(packet, PACKET_STATE + TOOL_QUATERNION)):
         return False
     for k in range(PACKET_PLANES + int(count) * NPLANE):
         if not isfinite(packet[k]):

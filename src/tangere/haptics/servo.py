@@ -354,6 +354,8 @@ class Servo:
         if self._thread is not None:
             self._thread.join(JOIN)
             _RUNNING.discard(self)
+            if not _RUNNING:
+                pacing.unlock_memory()
         if not self.running:
             leave(self._first, self._second, self.loop)
 

@@ -174,7 +174,7 @@ def _read(r: Rig, n: int) -> bool:
 @kernel
 def _take_packet(r: Rig, now: float) -> None:
     """Take the newest contact packet; an unusable one is marked, and the last good one stays."""
-    new = local_f8(432)  # NPACKET
+    new = local_f8(NPACKET)
     if take(r.packets, r.packets_at, new, NPACKET):
         if usable(new, now + r.settings[SET_STEP]):
             r.memory[MEM_BAD_PACKET] = 0.0
@@ -187,7 +187,7 @@ def _take_packet(r: Rig, now: float) -> None:
 @kernel
 def _publish(r: Rig, n: int, now: float) -> None:
     """Tell the contact loop where the tool is."""
-    state = local_f8(28)  # NSTATE
+    state = local_f8(NSTATE)
     state[STATE_TIME] = now
     for k in range(NTOOL):
         state[STATE_TOOL + k] = r.tool[k]
