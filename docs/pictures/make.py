@@ -49,8 +49,8 @@ class Picture:
 
 PICTURES = {
     "first-look": Picture("blocks", 0.5, size=(1400, 900), panel=True),
-    "first-touch": Picture("blocks", 1.6, size=(1400, 1000), panel=True, way=(0.0, 0.19, -0.06)),
-    "page": Picture("blocks", 1.6, size=(1500, 1000), panel=True, way=(0.03, 0.19, -0.06)),
+    "first-touch": Picture("blocks", 1.6, size=(1400, 1000), panel=True, way=(0.0, 0.17, 0.0)),
+    "page": Picture("blocks", 1.6, size=(1500, 1000), panel=True, way=(0.03, 0.17, 0.0)),
     "two-hands": Picture("two-hands", 0.5),
     "peg-and-hole": Picture("peg-and-hole", 0.5),
     "spoon-and-cup": Picture("spoon-and-cup", 0.5),

@@ -91,7 +91,9 @@ def test_another_mass_goes_on_where_it_was(touch: Touch) -> None:
     hand = Hand(touch.description.tools[0].hand)
     hand.move((0.1, 0.0, 0.0))
     hand.close()
-    before = wait_for(touch, lambda frame: frame.tools[0]["position"][0] > 0.099)
+    wait_for(touch, lambda frame: frame.tools[0]["position"][0] > 0.099)
+    time.sleep(0.5)  # it swings about the hand for a moment
+    before = touch.frame
     first = touch.session
     touch.obey(Order("tool_mass_factor", (3.0,)))
     after = wait_for(touch, lambda frame: frame.build > before.build)

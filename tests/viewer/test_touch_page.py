@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -121,21 +118,19 @@ def test_the_hand_pushes_a_block_and_the_page_shows_the_force(held: Held) -> Non
     held.page.wait_for_timeout(1500)  # the browser finds out what is under the mouse
     mouse.down()
     try:
-        for i in range(1, 25):
+        for i in range(1, 17):
             mouse.move(*on_screen(centre + (0.8 * HANDLES + 0.04 * i) * unit, box))
             held.page.wait_for_timeout(60)
-        moved = held.wait_for(lambda frame: float(frame.tools[0]["hand_position"][1]) > -0.2)
-        pushed = held.wait_for(
-            lambda frame: float(np.abs(frame.positions[:6] - blocks).max()) > 0.01
-        )
+        held.wait_for(lambda frame: float(frame.tools[0]["hand_position"][1]) > -0.1)
+        held.wait_for(lambda frame: float(np.abs(frame.positions[:6] - blocks).max()) > 0.005)
+        # Friction holds the block: the spring between hand and tool stays under load.
         felt = held.wait_for(
             lambda frame: float(np.linalg.norm(frame.tools[0]["coupling"][:3])) > 0.3
         )
     finally:
         mouse.up()
-    assert not moved.stopped
-    assert len(pushed.contacts) > 0
-    assert felt.tools[0]["planes"] >= 0
+    assert felt.tools[0]["planes"] > 0
+    assert not felt.stopped
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and purple(held.picture("canvas")) <= calm + 20:
         held.page.wait_for_timeout(200)
@@ -156,9 +151,11 @@ def test_reset_brings_tool_and_blocks_back(held: Held) -> None:
 
 def test_pause_and_slow_motion(held: Held) -> None:
     held.press("Pause")
-    stopped = held.wait_for(lambda frame: frame.paused)
+    held.wait_for(lambda frame: frame.paused)
+    held.page.wait_for_timeout(200)  # the contact loop ends the period it is in
+    stopped = held.touch.session.simulation.time
     held.page.wait_for_timeout(300)
-    assert held.touch.session.simulation.time == pytest.approx(stopped.time, abs=0.01)
+    assert held.touch.session.simulation.time == stopped
     held.press("Resume")
     held.press("1/5")
     held.wait_for(lambda frame: frame.speed == 0.2)
@@ -208,34 +205,3 @@ def test_a_fault_is_said_in_words(held: Held) -> None:
 
 def test_the_browser_has_nothing_to_complain_about(held: Held) -> None:
     assert [line for line in held.complaints if KNOWN not in line] == []
-
-
-SCRIPT = """
-import sys, threading
-sys.path.insert(0, {folder!r})
-from viewer.test_host import Still
-from tangere.viewer.host import Host
-host = Host({{"blocks": ""}})
-host.open()
-host.show(Still())
-print(host.address, flush=True)
-host.run(600.0, threading.Event())
-"""
-
-
-def test_a_session_that_hangs_or_dies_is_missed_in_words() -> None:
-    script = SCRIPT.format(folder=str(Path(__file__).parents[1]))
-    with subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
-    ) as running:
-        assert running.stdout is not None
-        try:
-            with open_page(running.stdout.readline().strip()) as (page, _):
-                running.send_signal(signal.SIGSTOP)
-                page.get_by_text("The session does not answer").wait_for()
-                running.send_signal(signal.SIGCONT)
-                page.get_by_text("The session does not answer").wait_for(state="detached")
-                running.kill()
-                page.get_by_text("The session has ended unexpectedly").wait_for()
-        finally:
-            running.kill()

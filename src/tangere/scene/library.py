@@ -105,7 +105,7 @@ def blocks() -> Scene:
     scene.add_tool(
         shovel(),
         mass=0.1,
-        position=(0.0, -0.2, 0.12),
+        position=(0.0, -0.2, 0.07),
         orientation=turn(Z, 0.5 * pi),
         material=WOOD,
         coupling=FIRM_HAND,

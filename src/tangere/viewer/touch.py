@@ -254,6 +254,7 @@ class Touch:
         session = self._session
         original = self._plain(self._settings.scene).tools
         changed = [_coupled(tool, self._settings) for tool in original]
+        self._couplings = [tool.coupling for tool in changed]
 
         def apply() -> None:
             for i, (tool, rig) in enumerate(zip(changed, session.rigs, strict=True)):
@@ -338,6 +339,7 @@ class Touch:
         session.start(ticks, record=record)
         self._recorded, self._failed = 0.0, False
         self._recording = record is not None
+        self._couplings = [tool.coupling for tool in session.scene.tools]
         self._frames = [_ToolFrame(tool) for tool in session.scene.tools]
         self._last = np.zeros(len(self._frames), TOOL)
         self._faults = np.zeros(len(self._frames), dtype=np.int64)
@@ -478,8 +480,10 @@ class Touch:
         scene = session.scene
         verdict = stability(Built(settings, scene, session.simulation))
         sheets = [
-            _sheet(tool, device, settings)
-            for tool, device in zip(scene.tools, session.devices, strict=True)
+            _sheet(replace(tool, coupling=coupling), device)
+            for tool, coupling, device in zip(
+                scene.tools, self._couplings, session.devices, strict=True
+            )
         ]
         return Description(next(builds), settings, scene, METHODS, verdict, tuple(sheets))
 
@@ -606,7 +610,7 @@ def _rate_of(counters: Any, rate: float) -> float:
     return float(rate * counters.ticks / max(1, counters.ticks + counters.missed))
 
 
-def _sheet(tool: Tool, device: Any, settings: Settings) -> Sheet:
+def _sheet(tool: Tool, device: Any) -> Sheet:
     """A tool and its device as the page explains them."""
     coupling, info = tool.coupling, device.info
     stiffness = damping = 0.0
