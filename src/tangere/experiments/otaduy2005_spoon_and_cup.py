@@ -282,7 +282,7 @@ def beside(result: Result) -> list[Reading]:
         calm = result.at_grips[grip, TWO].ringing(OUT_CONTACT, p)
         ratio = _ratio(each.ringing(OUT_CONTACT, p), calm)
         rows.append(
-            Reading(f"largest depth of a plane, held {1e3 * abs(grip):g} mm behind the centre of mass",
+            Reading(f"largest depth, held {1e3 * abs(grip):g} mm behind the centre of mass",
                     name, 1e3 * each.depth, "mm",
                     f"contact force rings {ratio:.3g} times as much as in (2), "
                     f"mean force felt {_means(each)[1]:.3g} N")
