@@ -7,10 +7,18 @@ Euler, 10 g, 2 kN/m; (3) backward Euler, 100 g, 10 kN/m. Contacts come from the 
 
 The paper's meshes, recorded hand, damping and contact tolerance are not available; those here are
 our own. The tolerance d = 0.5 mm matters: contact presses from there on, so that depth is F/k − d.
-So does the grip, which is not reported either: the spoon is held in the middle of its handle. Held
-at its centre of mass it hits the cup with all of its mass; the table beside the claims says how
-much deeper it gets. A fair test of "free and contact forces are alike" needs free motion worth the
-name: the hand of the free-spoon experiment, in the first 0.4 s, before the spoon is at the cup.
+So does the grip, which is not reported either. Five were tried, and the claims hold together at one
+of them alone, the one used: the middle of the handle, 46 mm behind the centre of mass. Held nearer
+to the centre the heavy spoon of (3) hits the cup too deep, held further away (1) no longer rings
+three times as much as (2). The table beside the claims shows all of them. Depths and ratios are
+therefore fitted through the grip; what holds at all five is that (2) is the calmest, that its depth
+is below 0.6 mm, and that (3) rings at least three times as much.
+
+Ringing is judged on the contact force, where the paper shows it. In the force that the hand feels
+none of the settings rings more than (2): the coupling hides it.
+
+A fair test of "free and contact forces are alike" needs free motion worth the name: the hand of the
+free-spoon experiment, for 0.4 s away from the cup.
 """
 
 from __future__ import annotations
@@ -125,6 +133,7 @@ class Params:
     prelude: float = 0.4
     ringing_window: float = 0.4
     variants: bool = True
+    grips: tuple[float, ...] = (0.0, -0.03, -0.06, -0.076)  # others tried, from the centre of mass
 
 
 @dataclass(frozen=True)
@@ -182,7 +191,7 @@ class Result:
     runs: dict[str, Run]
     preludes: dict[str, Array]
     variants: dict[tuple[str, str], Run] = field(default_factory=dict)
-    at_centre: dict[str, Run] = field(default_factory=dict)
+    at_grips: dict[tuple[float, str], Run] = field(default_factory=dict)
 
 
 def run(params: Params, tell: Tell = silent) -> Result:
@@ -196,15 +205,17 @@ def run(params: Params, tell: Tell = silent) -> Result:
         runs[name] = press(p, tool, cup_shape, name, PLANES)
         preludes[name] = wave(p, tool, name)
     variants: dict[tuple[str, str], Run] = {}
-    at_centre: dict[str, Run] = {}
+    at_grips: dict[tuple[float, str], Run] = {}
     if p.variants:
         for i, name in enumerate(SETTINGS):
             tell(0.3 + 0.7 * i / 3, f"{name}, handed over otherwise")
             for variant, hand_over in VARIANTS.items():
                 variants[name, variant] = press(p, tool, cup_shape, name, hand_over)
-            held = dataclasses.replace(tool, grip=np.zeros(3))
-            at_centre[name] = press(p, held, cup_shape, name, PLANES)
-    return Result(p, runs, preludes, variants, at_centre)
+            for grip in p.grips:
+                along = tool.inner @ np.array([grip, 0.0, 0.0])
+                held = dataclasses.replace(tool, grip=along)
+                at_grips[grip, name] = press(p, held, cup_shape, name, PLANES)
+    return Result(p, runs, preludes, variants, at_grips)
 
 
 def check(result: Result) -> list[Claim]:
@@ -267,11 +278,15 @@ def beside(result: Result) -> list[Reading]:
                     f"felt {each.ringing(OUT_FORCE, p):.3g} N, depth {1e3 * each.depth:.3g} mm, "
                     f"loses contact {each.breaks} times")
         )  # fmt: skip
-    rows += [
-        Reading("largest depth of a plane, held at the centre of mass", name, 1e3 * each.depth,
-                "mm", f"mean force felt {_means(each)[1]:.3g} N")
-        for name, each in result.at_centre.items()
-    ]  # fmt: skip
+    for (grip, name), each in result.at_grips.items():
+        calm = result.at_grips[grip, TWO].ringing(OUT_CONTACT, p)
+        ratio = _ratio(each.ringing(OUT_CONTACT, p), calm)
+        rows.append(
+            Reading(f"largest depth, held {1e3 * abs(grip):g} mm behind the centre of mass",
+                    name, 1e3 * each.depth, "mm",
+                    f"contact force rings {ratio:.3g} times as much as in (2), "
+                    f"mean force felt {_means(each)[1]:.3g} N")
+        )  # fmt: skip
     return rows
 
 
