@@ -163,23 +163,27 @@ def test_heap_starts_without_overlap_and_reports_itself(
     gaps = np.linalg.norm(places[:, None] - places[None], axis=2) + 1e3 * np.eye(30)
     assert gaps.min() > np.linalg.norm(heap.BLOCK)
     monkeypatch.setattr(heap, "FALL", 2e-3)
+    monkeypatch.setattr(heap, "SAMPLE", 12)
     heap.report(3, "layers", 2, "explicit")
     found = json.loads(capsys.readouterr().out)
-    assert len(found["seconds"]) == 2
+    assert found["heaps"] == 4
+    assert len(found["seconds"]) == 4 * 2
     assert heap.resident() > 0
 
 
 def test_heap_grows_in_fresh_processes() -> None:
     integrators = ("explicit",)
-    result = heap.measure(rounds=1, counts=(5, 10, 20), integrators=integrators)
-    assert [row["blocks"] for row in result.tables[0].rows] == [5, 10, 20]
+    result = heap.measure(rounds=1, counts=(200, 300, 400), integrators=integrators)
+    assert [row["blocks"] for row in result.tables[0].rows] == [200, 300, 400]
+    assert [row["heaps"] for row in result.tables[0].rows] == [5, 3, 2]
     assert len(result.notes) == 3 * len(heap.KINDS)
-    assert "time per block of 20 is" in result.notes[-1]
+    assert "time per block of 400 is" in result.notes[-1]
 
 
 @pytest.mark.nojit
-def test_growth_is_claimed_of_the_implicit_step_alone() -> None:
-    assert heap.claim("explicit", 9.0) == ""
+def test_growth_that_is_claimed() -> None:
+    assert heap.claim("explicit", 1.49) == "; at most 1.5 is claimed: holds"
+    assert heap.claim("explicit", 1.51).endswith("FAILS")
     assert heap.claim("implicit", 2.9) == "; at most 3 is claimed: holds"
     assert heap.claim("implicit", 3.1).endswith("FAILS")
 

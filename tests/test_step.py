@@ -11,7 +11,7 @@ from tangere.contact.volume.law import CLIP, EXACT, PATCH, Settings
 from tangere.model import NOT_FINITE, OK, PAIRS_FULL, SOUP_FULL, new_soup
 from tangere.scene.compile import Compiled, compile_scene
 from tangere.simulation import Simulation
-from tangere.step import POINT, VOLUME, run
+from tangere.step import POINT, VOLUME, WHOLE, run
 
 pytestmark = pytest.mark.nojit
 
@@ -21,7 +21,8 @@ PLAIN = Settings(PATCH, EXACT, CLIP)
 
 
 def go(c: Compiled, steps: int, first: int = 0, method: int = VOLUME) -> tuple[int, int]:
-    return run(c.sizes, c.model, c.hulls, c.state, c.work, 1e-3, steps, first, method, PLAIN, False)
+    args = (c.sizes, c.model, c.hulls, c.state, c.work, 1e-3, steps, first, method, PLAIN)
+    return run(*args, False, WHOLE)
 
 
 def two_blocks() -> tg.Scene:

@@ -279,7 +279,7 @@ class Graph(NamedTuple):
     | direct     | 1: island is factorised, 0: conjugate gradients               | (n,)    |
     | column     | first row of each place's column of the factor                | (n+1,)  |
     | row        | places of the rows                                            | (b,)    |
-    | tile       | colour of the tile of each body of a large island; −1: none   | (n,)    |
+    | tile       | colour of the tile or spot of each body of a large island; −1: none | (n,) |
     | fill, degree, head, before, after, bits | scratch of the ordering          | …       |
     """
 

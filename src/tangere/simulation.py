@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tangere.contact.friction import Law, law_between
 from tangere.contact.volume import law as volume_law
+from tangere.crew import Crew, crew_size
 from tangere.errors import SceneError
 from tangere.geometry.checks import unit, vector
 from tangere.maths.vec import Array, IntArray
@@ -55,7 +56,7 @@ from tangere.model import (
 )
 from tangere.scene.compile import compile_scene, quat_product, rotation_of
 from tangere.scene.scene import Body, Floor, Scene
-from tangere.step import POINT, VOLUME, run
+from tangere.step import POINT, VOLUME, WHOLE, run
 
 Normalization = Literal["patch", "none", "fixed"]
 FrictionRule = Literal["exact", "vertex"]
@@ -172,6 +173,9 @@ class Simulation:
         self._c = compile_scene(scene)
         self._made = 0
         self._settings = _settings(self.method)
+        shared = isinstance(self.method, Volume) and self.integrator == "explicit"
+        size = crew_size(self._c.sizes.parts) if shared else 1
+        self._crew = Crew(size) if size > 1 else None
 
     def _check_materials(self, scene: Scene) -> None:
         if isinstance(self.method, Volume) and self.method.normalization == "none":
@@ -189,7 +193,9 @@ class Simulation:
         return float(self._c.state.time[0])
 
     def step(self, n: int = 1) -> None:
-        """Make n whole steps in one call; no Python runs in between.
+        """Make n whole steps in one call; no Python runs in between, unless the scene is large.
+
+        The contacts of a large scene (1,000 convex pieces) are shared among threads.
 
         Raises:
             FloatingPointError: A force or speed grew beyond all bounds; the state is that of the
@@ -201,19 +207,23 @@ class Simulation:
         kind = VOLUME if isinstance(self.method, Volume) else POINT
         while left > 0:
             c = self._c
-            done, status = run(
-                c.sizes,
-                c.model,
-                c.hulls,
-                c.state,
-                c.work,
-                self.dt,
-                left,
-                self._made,
-                kind,
-                self._settings,
-                self.integrator == "implicit",
-            )
+            if self._crew is not None:
+                done, status = self._crew.run(c, self.dt, left, self._made, self._settings)
+            else:
+                done, status = run(
+                    c.sizes,
+                    c.model,
+                    c.hulls,
+                    c.state,
+                    c.work,
+                    self.dt,
+                    left,
+                    self._made,
+                    kind,
+                    self._settings,
+                    self.integrator == "implicit",
+                    WHOLE,
+                )
             left -= done
             self._made += done
             if status == NOT_FINITE:

@@ -1,8 +1,13 @@
-"""One simulation step from start to end, n of them per call."""
+"""One simulation step from start to end, n of them per call.
+
+Several threads may share a step: one finds the pairs, each looks after a share of them, one moves
+the bodies. All call the same kernel, with a `Duty`.
+"""
 
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import off
@@ -34,8 +39,24 @@ LOST = 1e50
 # Contacts closer than this many times g dt² are known before they touch; Earth's g at least [m/s²].
 MARGIN, EARTH = 2.0, 9.81
 
+# Stages of a step
+PAIRS, CONTACTS, MOTION = 1, 2, 4
+
+
+class Duty(NamedTuple):
+    """What one call does: stages of the step, and the share of the pairs."""
+
+    stages: int
+    first: int
+    end: int
+
+
+WHOLE = Duty(PAIRS | CONTACTS | MOTION, 0, 1 << 40)
+
 point_respond = point.respond
 volume_respond = volume.respond
+add_wrenches = volume.add_wrenches
+Share = volume.Share
 
 
 @kernel
@@ -51,11 +72,14 @@ def run(
     method: int,
     settings: Settings,
     implicit: bool,
+    duty: Duty,
 ) -> tuple[int, int]:
     """Make `steps` whole steps; returns the number made and a status.
 
     `first` is the number of the first step since the start: it stamps what was transformed when. A
-    step that runs out of room is not made: the front grows the buffers and calls again.
+    step that runs out of room is not made: the front grows the buffers and calls again. With a part
+    of the stages a "step" is that part; the wrenches wait in the pairs' rows and are added, in the
+    order of the list, before the motion.
     """
     m, h, s = model_pointers(model), hull_pointers(hulls), state_pointers(state)
     w = work_pointers(work)
@@ -64,28 +88,37 @@ def run(
         v = work.solver
         rooms = (soup_room, len(v.touches.list), len(v.touches.corners), len(v.graph.row))
         return _run_implicit(z, m, h, s, w, dt, steps, first, method, settings, rooms)
+    share = Share(duty.first, duty.end)
     for done in range(steps):
-        left = update_boxes(z, m, h, s, dt, 0.0, w.world, w.tree.left)
-        if left > 0:
-            status = update_pairs(z, m, h, s, dt, w, left)
-            if status != OK:
-                _invalidate(z, w)
-                return done, status
-        for k in range(6 * (z.bodies + z.floors)):
-            s.wrench[k] = 0.0
-        if method == VOLUME:
-            status = volume_respond(z, m, h, s, w, dt, first + done, soup_room, sums_room, settings)
-        else:
-            status = point_respond(z, m, h, s, w, dt, first + done)
-        if status != OK:
-            return done, status
-        if z.springs > 0:
+        if duty.stages & PAIRS:
+            left = update_boxes(z, m, h, s, dt, 0.0, w.world, w.tree.left)
+            if left > 0:
+                status = update_pairs(z, m, h, s, dt, w, left)
+                if status != OK:
+                    _invalidate(z, w)
+                    return done, status
             for k in range(6 * (z.bodies + z.floors)):
-                s.applied[k] = 0.0
-            spring_forces(m, s, z.springs, s.applied)
-        if not _integrate(z, m, s, dt):
-            return done, NOT_FINITE
-        s.time[0] += dt
+                s.wrench[k] = 0.0
+        if duty.stages & CONTACTS:
+            now = first + done
+            if method == VOLUME:
+                status = volume_respond(
+                    z, m, h, s, w, dt, now, soup_room, sums_room, settings, share
+                )
+            else:
+                status = point_respond(z, m, h, s, w, dt, now)
+            if status != OK:
+                return done, status
+        if duty.stages & MOTION:
+            if method == VOLUME:
+                add_wrenches(s, w)
+            if z.springs > 0:
+                for k in range(6 * (z.bodies + z.floors)):
+                    s.applied[k] = 0.0
+                spring_forces(m, s, z.springs, s.applied)
+            if not _integrate(z, m, s, dt):
+                return done, NOT_FINITE
+            s.time[0] += dt
     return steps, OK
 
 

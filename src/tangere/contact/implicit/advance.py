@@ -15,7 +15,15 @@ from tangere.collision.broad import update_boxes, update_pairs
 from tangere.contact.friction import FORGET, keep_spring
 from tangere.contact.implicit.evaluate import V_EPS, breaks, evaluate
 from tangere.contact.implicit.gather import Scope, gather
-from tangere.contact.implicit.newton import ROUGHLY, TOLERANCE, balance, solve_island
+from tangere.contact.implicit.newton import (
+    ROUGHLY,
+    TOLERANCE,
+    balance,
+    let_go,
+    newton,
+    solve_island,
+    unbalance,
+)
 from tangere.contact.implicit.record import (
     BREAKS,
     PATCH_KIND,
@@ -105,6 +113,9 @@ PASSES = 2
 # and the least thickness of a heap as a share of its width.
 TILE, SWEEPS, WORTH_TILES, THIN = 80, 2, 1e-2, 1e-3
 ALL = -1  # colours
+# Spots: bodies whose residual exceeds this share of the greatest, with so many rings of neighbours;
+# how often they are solved at most, and the share of what makes a spot that is left in it.
+SPOT, RINGS, MOST_SPOTS, LEFT = 0.03, 2, 20, 0.1
 # A contact is looked at again if its depth changed by more than this share of itself, or if it
 # slipped by more than this share of its width, or if its normal force is off by this share.
 DEPTH_CHANGE, SLIP_CHANGE, FORCE_CHANGE = 0.05, 1e-3, 1e-3
@@ -244,24 +255,35 @@ def _rebound(e: Scope) -> int:
 
 @kernel
 def _solve(e: Scope, hope: bool, tolerance: float) -> int:
-    """Solve all islands, large ones first tile by tile. OK or SOLVER_FULL."""
+    """Solve all islands, large ones first by tiles and spots. OK or SOLVER_FULL."""
     v = e.w.solver
     g = v.graph
     v.report[REPORT_RESIDUAL] = 0.0
-    large = 0
+    large, worst = 0, 0.0
     for island in range(g.known[1]):
-        size = g.start[island + 1] - g.start[island]
-        if size > SMALL and balance(e.m, v, island, e.dt) > WORTH_TILES:
-            large += size
-    if large > 0:
+        if _is_large(e, island):
+            large += g.start[island + 1] - g.start[island]
+            worst = max(worst, balance(e.m, v, island, e.dt))
+    status = OK
+    if worst > WORTH_TILES:
         status = _sweep_tiles(e, large, hope)
-        if status != OK:
-            return status
+        hope = False
+    if status == OK and large > 0:
+        status = _mend_spots(e, hope, tolerance)
+    if status != OK:
+        return status
     for island in range(g.known[1]):
-        rounds, residual = solve_island(e.m, v, island, e.dt, hope and large == 0, tolerance)
+        rounds, residual = solve_island(e.m, v, island, e.dt, hope, tolerance)
         v.report[REPORT_SOLVES] += rounds
         v.report[REPORT_RESIDUAL] = max(v.report[REPORT_RESIDUAL], residual)
     return OK
+
+
+@kernel
+def _is_large(e: Scope, island: int) -> bool:
+    """Whether an island is too large to be solved at a go."""
+    g = e.w.solver.graph
+    return bool(g.start[island + 1] - g.start[island] > SMALL)
 
 
 @kernel
@@ -273,17 +295,12 @@ def _sweep_tiles(e: Scope, count: int, hope: bool) -> int:
     so that this takes most of the rounds off the system of the whole island. The tiles of the
     second sweep are shifted: they have the seams of the first inside.
     """
-    v = e.w.solver
-    g = v.graph
     for sweep in range(SWEEPS):
         _lay_tiles(e, count, 0.5 * sweep)
         for colour in range(8):
-            status = _graph(e, colour)
+            status = _solve_tiles(e, colour, hope and sweep == 0, ROUGHLY)
             if status != OK:
                 return status
-            for island in range(g.known[1]):
-                rounds, _ = solve_island(e.m, v, island, e.dt, hope and sweep == 0, ROUGHLY)
-                v.report[REPORT_SOLVES] += rounds
         status = _graph(e, ALL)
         if status != OK:
             return status
@@ -291,11 +308,77 @@ def _sweep_tiles(e: Scope, count: int, hope: bool) -> int:
 
 
 @kernel
+def _mend_spots(e: Scope, hope: bool, tolerance: float) -> int:
+    """Solve large islands as a whole, and apart from that the few spots that stand in the way.
+
+    A Newton step of thousands of bodies is shortened for the sake of a handful, whose contacts
+    open, close or begin to slip. As soon as that happens those are solved by themselves, like
+    tiles; the next step of the whole is then a long one.
+    """
+    v = e.w.solver
+    g = v.graph
+    for turn in range(MOST_SPOTS):
+        worst, broken = 0.0, False
+        for island in range(g.known[1]):
+            if _is_large(e, island):
+                first = hope and turn == 0
+                rounds, residual = newton(e.m, v, island, e.dt, first, tolerance, False)
+                v.report[REPORT_SOLVES] += rounds
+                if residual > tolerance:
+                    worst = max(worst, residual)
+                elif let_go(v, island, e.dt):
+                    broken = True
+        if worst > 0.0:
+            limit = max(tolerance, SPOT * worst)
+            _mark_spots(e, limit)
+            status = _solve_tiles(e, 0, False, max(tolerance, LEFT * limit))
+            if status == OK:
+                status = _graph(e, ALL)
+            if status != OK:
+                return status
+        elif not broken:
+            break
+    return OK
+
+
+@kernel
+def _solve_tiles(e: Scope, colour: int, hope: bool, tolerance: float) -> int:
+    """Solve the tiles of one colour while all else holds still; the graph is then theirs."""
+    status = _graph(e, colour)
+    if status != OK:
+        return status
+    v = e.w.solver
+    for island in range(v.graph.known[1]):
+        rounds, _ = solve_island(e.m, v, island, e.dt, hope, tolerance)
+        v.report[REPORT_SOLVES] += rounds
+    return OK
+
+
+@kernel
+def _mark_spots(e: Scope, limit: float) -> None:
+    """Give colour 0 to bodies of large islands with a residual above a limit, and those around."""
+    v = e.w.solver
+    g, t = v.graph, v.touches
+    for i in range(e.z.bodies):
+        g.tile[i] = 0 if _in_large(e, i) and unbalance(e.m, v, i) > limit else -1
+    for _ in range(RINGS):
+        for k in range(t.used[0]):
+            c = touch(t, k)
+            i, j = _moving(e, c.ints[TI_A], ALL), _moving(e, c.ints[TI_B], ALL)
+            if i >= 0 and j >= 0:
+                if g.tile[i] == 0 and g.tile[j] < 0:
+                    g.tile[j] = 1
+                elif g.tile[j] == 0 and g.tile[i] < 0:
+                    g.tile[i] = 1
+        for i in range(e.z.bodies):
+            g.tile[i] = min(g.tile[i], 0)
+
+
+@kernel
 def _in_large(e: Scope, i: int) -> bool:
     """Whether body i belongs to a large island."""
-    g = e.w.solver.graph
-    k = g.island[i]
-    return bool(k >= 0 and g.start[k + 1] - g.start[k] > SMALL)
+    k = e.w.solver.graph.island[i]
+    return bool(k >= 0 and _is_large(e, k))
 
 
 @kernel

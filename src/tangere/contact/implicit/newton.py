@@ -57,20 +57,26 @@ def solve_island(
 
     Patches that were taken to hold and do not are limited point by point, and it is solved again.
     """
-    t = v.touches
-    rounds, residual = _newton(m, v, island, dt, hope, tolerance)
+    rounds, residual = newton(m, v, island, dt, hope, tolerance, True)
     for _ in range(MOST_BREAKS):
-        broken = False
-        for at in range(t.start[island], t.start[island + 1]):
-            c = touch(t, t.list[at])
-            if c.ints[TI_MODE] == HOLDS and breaks(t, c, v.ahead.twist, dt):
-                c.ints[TI_MODE] = BREAKS
-                broken = True
-        if not broken:
+        if not let_go(v, island, dt):
             break
-        more, residual = _newton(m, v, island, dt, False, tolerance)
+        more, residual = newton(m, v, island, dt, False, tolerance, True)
         rounds += more
     return rounds, residual
+
+
+@kernel
+def let_go(v: Solver, island: int, dt: float) -> bool:
+    """Whether patches that were taken to hold do not; they are limited point by point from now."""
+    t = v.touches
+    broken = False
+    for at in range(t.start[island], t.start[island + 1]):
+        c = touch(t, t.list[at])
+        if c.ints[TI_MODE] == HOLDS and breaks(t, c, v.ahead.twist, dt):
+            c.ints[TI_MODE] = BREAKS
+            broken = True
+    return broken
 
 
 @kernel
@@ -80,10 +86,13 @@ def balance(m: Model, v: Solver, island: int, dt: float) -> float:
 
 
 @kernel
-def _newton(
-    m: Model, v: Solver, island: int, dt: float, hope: bool, tolerance: float
+def newton(
+    m: Model, v: Solver, island: int, dt: float, hope: bool, tolerance: float, patient: bool
 ) -> tuple[int, float]:
-    """Minimise the step problem; returns the rounds made and the residual [m/s]."""
+    """Minimise the step problem; returns the rounds made and the residual [m/s].
+
+    patient: else it ends with the first step that has to be shortened.
+    """
     g, h = v.graph, v.ahead
     first, end = g.start[island], g.start[island + 1]
     residual = _gradient(m, v, island, dt, hope, CAUTIOUS)
@@ -132,6 +141,8 @@ def _newton(
                     h.twist[i + k] = h.base[i + k] + length * v.matrix.x[i + k]
             residual = _gradient(m, v, island, dt, False, along)
         along = EXACT if residual < QUICK * before else CAUTIOUS
+        if not patient and length < 1.0:
+            break
         if not residual < before and length * _largest(v, island) < tolerance:
             break
     return rounds, residual
@@ -168,17 +179,22 @@ def _gradient(m: Model, v: Solver, island: int, dt: float, hope: bool, along: fl
         add_local(c, -dt, h.gradient)
     worst = 0.0
     for p in range(first, end):
-        i = g.member[p]
-        row = off(h.gradient, 6 * i)
-        push, turn = 0.0, 0.0
-        least = m.inertia[3 * i]
-        for k in range(3):
-            push += row[k] * row[k]
-            turn += row[3 + k] * row[3 + k]
-            least = min(least, m.inertia[3 * i + k])
-        # a turn counts by the speed it gives at the radius of gyration
-        worst = max(worst, sqrt(push) / m.mass[i] + sqrt(turn / (m.mass[i] * least)))
+        worst = max(worst, unbalance(m, v, g.member[p]))
     return worst
+
+
+@kernel
+def unbalance(m: Model, v: Solver, i: int) -> float:
+    """Residual of body i by the last gradient [m/s]."""
+    row = off(v.ahead.gradient, 6 * i)
+    push, turn = 0.0, 0.0
+    least = m.inertia[3 * i]
+    for k in range(3):
+        push += row[k] * row[k]
+        turn += row[3 + k] * row[3 + k]
+        least = min(least, m.inertia[3 * i + k])
+    # a turn counts by the speed it gives at the radius of gyration
+    return sqrt(push) / m.mass[i] + sqrt(turn / (m.mass[i] * least))
 
 
 @kernel

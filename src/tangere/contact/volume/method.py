@@ -75,6 +75,13 @@ class Scope(NamedTuple):
     settings: Settings
 
 
+class Share(NamedTuple):
+    """Pairs of the list that one call looks after; those of two bodies are never divided."""
+
+    first: int
+    end: int
+
+
 class Row(NamedTuple):
     """One pair: what it remembers, and the integrals of its patch."""
 
@@ -95,15 +102,16 @@ def respond(
     soup_size: int,
     sums_size: int,
     settings: Settings,
+    share: Share,
 ) -> int:
-    """Add the contact wrenches of all pairs to `s.wrench`; returns OK or SOUP_FULL.
+    """Leave the contact wrenches of a share of the pairs in their rows; returns OK or SOUP_FULL.
 
     Pairs of the same two bodies stand together: their convex pieces share one normalising area, so
     that a body cut in pieces feels like the whole ([HASEGAWA2004] leaves it open).
     """
     scope = Scope(z, m, h, s, w, dt, step, soup_size, settings)
-    count = w.pairs.used[0]
-    at = 0
+    count = min(share.end, w.pairs.used[0])
+    at = share.first
     while at < count:
         owner = w.pairs.owner[at]
         other = w.pairs.key[at] >> (2 * BITS)
@@ -138,6 +146,16 @@ def respond(
                     _press(scope, row, area)
         at = end
     return OK
+
+
+@kernel
+def add_wrenches(s: State, w: Work) -> None:
+    """Add the wrenches of all pairs that pressed in this step to `s.wrench`, in their order."""
+    for pair in range(w.pairs.used[0]):
+        if w.pairs.live[pair] != 0:
+            ints = off(w.pairs.ints, NI * w.pairs.slot[pair])
+            if ints[PI_MISSED] == 0:
+                apply_wrench(s, ints, off(w.pairs.floats, NF * w.pairs.slot[pair]))
 
 
 @kernel
@@ -294,6 +312,5 @@ def _press(e: Scope, row: Row, area: float) -> None:
         )
     if pressed:
         ints[PI_MISSED] = 0
-        apply_wrench(e.s, ints, floats)
     else:
         _quiet(row, PHASE_TOUCH)

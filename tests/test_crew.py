@@ -1,0 +1,114 @@
+"""Steps shared among threads: the same numbers as by one, whatever the shares."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tangere as tg
+from tangere import crew
+from tangere.collision.broad import BITS
+from tangere.crew import Crew, crew_size, shares
+from tangere.scene import compile as compiler
+from tangere.simulation import Simulation
+
+pytestmark = pytest.mark.nojit
+
+MOST_PAIRS = 4  # of two bodies: crosses of two pieces
+
+
+def heap(count: int = 18) -> tg.Scene:
+    """Blocks and crosses of two pieces that overlap a little from the start."""
+    rng = np.random.default_rng(3)
+    scene = tg.Scene()
+    scene.add_floor()
+    cross = tg.Compound(
+        [tg.Box((0.3, 0.1, 0.1)), tg.Box((0.1, 0.3, 0.1))],
+        [((0.0, 0.0, z), (1.0, 0.0, 0.0, 0.0)) for z in (0.0, 0.05)],
+    )
+    for k in range(count):
+        place = 0.16 * np.array([k % 3, k // 3 % 3, 0.5 + k // 9])
+        shape = cross if k % 5 == 0 else tg.Box((0.2, 0.1, 0.1))
+        scene.add_body(shape, mass=0.5, position=place, orientation=rng.normal(size=4))
+    return scene
+
+
+def stacks() -> tg.Scene:
+    """Blocks on blocks: contacts that are the same when a step is begun again."""
+    scene = tg.Scene()
+    scene.add_floor()
+    for k in range(12):
+        scene.add_body(
+            tg.Box((0.2, 0.1, 0.1)),
+            mass=0.5,
+            position=(0.3 * (k // 2), 0, 0.0499 + 0.0999 * (k % 2)),
+        )
+    return scene
+
+
+def moved(scene: tg.Scene, size: int) -> Simulation:
+    """A simulation after some steps by so many threads."""
+    sim = Simulation(scene, integrator="explicit")
+    sim._crew = Crew(size) if size > 1 else None
+    sim.step(10)
+    return sim
+
+
+def test_number_of_threads_does_not_matter() -> None:
+    alone = moved(heap(), 1)
+    assert len(alone.contacts) > 20
+    for size in (2, 3):
+        together = moved(heap(), size)
+        assert np.array_equal(together.positions, alone.positions)  # to the last digit
+        assert np.array_equal(together.contacts, alone.contacts)
+
+
+def test_shared_steps_grow_the_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    roomy = moved(stacks(), 1)
+    assert len(roomy.contacts) == 12
+    monkeypatch.setattr(compiler, "SOUP_VERTICES", 20)
+    monkeypatch.setattr(compiler, "PAIRS_PER_PART", 1)
+    tight = moved(stacks(), 2)
+    assert len(tight._c.work.soup.owner) > 20
+    # normals are found anew: the same up to rounding
+    assert tight.positions == pytest.approx(roomy.positions, abs=1e-12)
+
+
+def test_bodies_that_never_meet() -> None:
+    scene = tg.Scene(gravity=(0, 0, -10.0))
+    scene.add_body(tg.Box((1, 1, 1)))
+    scene.add_body(tg.Box((1, 1, 1)), position=(9, 0, 0))
+    sim = Simulation(scene, integrator="explicit")
+    sim._crew = Crew(2)
+    sim.step(3)
+    assert sim._c.state.velocity[:2, 2] == pytest.approx([-0.03, -0.03])
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_shares_cover_the_list_and_keep_pairs_of_two_bodies_together(count: int) -> None:
+    sim = Simulation(heap(), integrator="explicit")
+    sim.step()
+    pairs = sim._c.work.pairs
+    used = int(pairs.used[0])
+    bodies = list(zip(pairs.owner[:used], pairs.key[:used] >> (2 * BITS), strict=True))
+    assert len(set(bodies)) < used  # some have several pairs
+    for n in (used, 3, 0):
+        pairs.used[0] = n
+        cut = shares(pairs, count)
+        assert len(cut) == count
+        assert [first for first, _ in cut] == [0, *(end for _, end in cut[:-1])]
+        assert cut[-1][1] == n
+        assert max(end - first for first, end in cut) <= n // count + 1 + MOST_PAIRS
+        for first, _ in cut[1:]:
+            assert first in (0, n) or bodies[first - 1] != bodies[first]
+
+
+def test_small_scenes_are_left_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert crew_size(crew.LARGE - 1) == 1
+    assert 1 <= crew_size(10**6) <= crew.MOST
+    monkeypatch.setattr(crew, "LARGE", 10)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1}, raising=False)
+    assert Simulation(heap(), integrator="explicit")._crew is not None
+    assert Simulation(heap(), method="point", integrator="explicit")._crew is None
+    assert Simulation(heap(), integrator="implicit")._crew is None
+    assert Simulation(heap(3), integrator="explicit")._crew is None
