@@ -16,7 +16,7 @@ import numpy as np
 
 from tangere.haptics.layout import FAULT_ESCAPE, NREAD, SOURCE_PORT, Rig
 from tangere.haptics.mailbox import post
-from tangere.haptics.servo import STALL, Commands, Servo
+from tangere.haptics.servo import Commands, Servo
 
 if TYPE_CHECKING:
     from tangere.devices.device import Device
@@ -89,8 +89,6 @@ class Live:
         while self.servo.running and not self.trouble:
             if not self._contact.is_alive():
                 self.trouble = self.trouble or "the contact loop has died"
-            elif self.servo.silent_for > STALL:
-                self.session.tell_fault(FAULT_ESCAPE)
             if end is not None and time.monotonic() >= end:
                 return False
             time.sleep(CHECK)
