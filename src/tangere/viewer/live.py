@@ -27,11 +27,15 @@ SCENE_CURVES = (
 )
 # Plots of a scene with tools: title, unit, and curves of each tool
 TOOL_PLOTS = (
-    ("force [N]", (("felt_force", "felt"), ("contact_force", "of contacts"))),
-    ("torque [N m]", (("felt_torque", "felt"), ("contact_torque", "of contacts"))),
+    ("force [N]", (("felt_force", "felt [N]"), ("contact_force", "of contacts [N]"))),
+    ("torque [N m]", (("felt_torque", "felt [N m]"), ("contact_torque", "of contacts [N m]"))),
     (
         "energy [J]",
-        (("observed", "given by the hand"), ("stored", "stored"), ("spent", "taken out")),
+        (
+            ("observed", "given by the hand [J]"),
+            ("stored", "stored [J]"),
+            ("spent", "taken out [J]"),
+        ),
     ),
 )
 TOOL_COLOURS = (("#7c28a0", "#d4702a", "#2c7a4b"), ("#146cc8", "#b3261e", "#6b7a1e"))
