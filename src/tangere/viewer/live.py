@@ -15,6 +15,7 @@ WINDOW = 5.0  # [s] of simulated time in the plots
 SAMPLES = 150  # points per curve: enough for its width on the page
 MOST_ROWS = 4000
 PLOT_HEIGHT = 200  # [px]
+DIGITS = 6  # after the point: below a micronewton a curve shows rounding
 PREFIXES = ((1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 SMALL = "font-size:0.8em;line-height:1.45;padding:0 0.75em 0.4em 0.75em"
 
@@ -145,7 +146,7 @@ class Live:
             return
         for plot, (_, curves) in zip(self._plots, TOOL_PLOTS, strict=True):
             columns = [
-                np.array(chosen["tools"][name][:, i])
+                np.round(chosen["tools"][name][:, i], DIGITS)
                 for i in range(len(self._names))
                 for name, _ in curves
             ]
