@@ -131,7 +131,7 @@ def play(
         typer.Option("--headless", help="No page: run as fast as possible and print the summary."),
     ] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page.")] = 8080,
-    dt: Annotated[float, typer.Option(help="Step of a scene without a tool [s].")] = 1e-3,
+    dt: Annotated[float, typer.Option(help="Step of the scene [s].")] = 1e-3,
 ) -> None:
     """Open an interactive scene in the browser."""
     from tangere.scene.library import SCENES, build

@@ -50,6 +50,7 @@ def test_hands_keep_still_without_a_page(capsys: pytest.CaptureFixture[str]) -> 
     assert summary.simulated == pytest.approx(0.1)
     assert summary.faults == ()
     assert summary.hands
+    assert summary.kinetic < 1e-3  # nothing moves: the shovel is held where it was
     assert summary.hands.splitlines()[0] in capsys.readouterr().out
 
 
@@ -116,6 +117,7 @@ def test_the_page_ends_by_itself_and_frees_its_port(capsys: pytest.CaptureFixtur
         ("no/such/file.toml", {}, "no/such/file.toml"),
         ("blocks", {"method": "magic"}, "magic"),
         ("blocks", {"integrator": "guess"}, "guess.*implicit, explicit"),
+        ("blocks", {"integrator": "explicit"}, "blocks has a tool"),
         ("blocks", {"dt": -1.0}, "-1.0"),
         ("blocks", {"seconds": 0.0}, "seconds"),
         ("blocks", {"seconds": float("nan")}, "seconds"),

@@ -41,7 +41,7 @@ CAMERA = {
     "look_at": [0.0, 0.0, 0.0],
     "up_direction": [0.0, 0.0, 1.0],
 }
-NASTY = (
+NASTY: tuple[Any, ...] = (
     *(float("nan"), float("inf"), -float("inf"), 1e308, -1.0, 0, 2**62, True, None, "", "x" * 3000),
     *("nan", "../../etc/passwd", "<script>", [], [1, 2], {}, {"a": 1}, b"\xff", [[[]]]),
 )
@@ -171,7 +171,12 @@ def test_the_handles_cannot_be_dragged_out_of_the_world(target: Target) -> None:
 def test_noise_is_noise(target: Target) -> None:
     rng = random.Random(3)
     target.attack(*(rng.randbytes(rng.randrange(200)) for _ in range(30)))
-    kinds = ("GuiUpdateMessage", "SceneNodeDragMessage", "SceneNodeClickMessage", "NoSuchMessage")
+    kinds: tuple[str, ...] = (
+        "GuiUpdateMessage",
+        "SceneNodeDragMessage",
+        "SceneNodeClickMessage",
+        "NoSuchMessage",
+    )
     kinds += ("ShareUrlRequest", "ViewerCameraMessage", "GuiButtonHoldMessage")
     target.attack(
         *(

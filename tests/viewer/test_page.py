@@ -111,7 +111,6 @@ def test_numbers_have_units_and_the_plot_a_legend(session: Session) -> None:
     session.page.get_by_text("computing per step").wait_for()
     text = session.page.inner_text("body")
     for words in (
-        "time [s]",
         "simulated time",
         "× real time",
         "N s/m",

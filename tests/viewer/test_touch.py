@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tangere.devices.browser import Page as Hand
-from tangere.errors import SceneError
+from tangere.errors import DeviceError, SceneError
 from tangere.geometry.shapes import Box
 from tangere.haptics.coupling import VirtualCoupling
 from tangere.haptics.layout import FAULT_VIEWER, SET_STIFFNESS
@@ -64,15 +64,18 @@ def test_the_hand_presses_the_block_and_feels_it(touch: Touch) -> None:
     assert sheet.origin == pytest.approx((0.0, 0.0, 0.2))
     hand = Hand(sheet.hand)
     hand.move((0.0, 0.0, -0.13))
-    frame = wait_for(touch, lambda frame: frame.tools[0]["hand_position"][2] < 0.071)
+    wait_for(touch, lambda frame: frame.tools[0]["hand_position"][2] < 0.071)
     hand.close()
-    frame = wait_for(touch, lambda frame: abs(frame.tools[0]["coupling"][2]) > 8.0)
+    # The coupling pulls down, the block pushes up.
+    frame = wait_for(
+        touch,
+        lambda frame: frame.tools[0]["coupling"][2] < -8.0 and frame.tools[0]["contact"][2] > 8.0,
+    )
     tool = frame.tools[0]
     assert tool["position"][2] == pytest.approx(0.11, abs=2e-3)  # half of both thicknesses
     assert tool["ghost_position"][2] == pytest.approx(0.07, abs=2e-3)
     assert tool["deviation"] == pytest.approx(0.04, abs=3e-3)
     assert tool["planes"] > 0
-    assert frame.tools[0]["contact"][2] > 5.0  # the block pushes back, upwards
     rows = touch.new_rows()
     assert rows["tools"]["felt_force"].max() > 5.0
     assert rows["tools"]["contact_force"].max() > 5.0
@@ -111,6 +114,13 @@ def test_what_cannot_be_is_refused_in_words_and_all_goes_on(touch: Touch) -> Non
     assert touch.description.settings.scene == "touch"
     before = touch.frame.time
     wait_for(touch, lambda frame: frame.time > before)
+
+
+def test_every_tool_needs_its_device() -> None:
+    with pytest.raises(SceneError, match=r"2 devices for 1 tools \(plate\)"):
+        Touch(Settings("touch"), plain, device=("browser", "browser"))
+    with pytest.raises(DeviceError, match="no device 'mouse'"):
+        Touch(Settings("touch"), plain, device="mouse")
 
 
 def test_pause_speed_and_reset(touch: Touch) -> None:

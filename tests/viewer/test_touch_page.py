@@ -100,8 +100,19 @@ def test_the_page_says_what_is_in_the_hand(held: Held) -> None:
     names = ("Scene", "Method", "Feel", "Device", "Live", "Record")
     places = [text.index(f"\n{name}\n") for name in names]
     assert places == sorted(places)
-    for words in ("force [N]", "torque", "felt", "given by the hand", "haptic rate", "late ticks"):
-        assert words in text or held.page.locator(".uplot").count() == 3
+    held.page.get_by_text("haptic rate").wait_for()
+    text = held.page.inner_text("body")
+    for words in (
+        "felt [N]",
+        "of contacts [N]",
+        "felt [N m]",
+        "given by the hand [J]",
+        "late ticks (over 100 µs)",
+        "tick, median and worst",
+        "N m per grid cell",
+    ):
+        assert words in text
+    assert held.page.locator(".uplot").count() == 3
 
 
 def test_the_hand_pushes_a_block_and_the_page_shows_the_force(held: Held) -> None:
@@ -117,24 +128,24 @@ def test_the_hand_pushes_a_block_and_the_page_shows_the_force(held: Held) -> Non
     mouse.move(*on_screen(centre + 0.8 * HANDLES * unit, box))
     held.page.wait_for_timeout(1500)  # the browser finds out what is under the mouse
     mouse.down()
+    most, arrow = 0.0, calm
     try:
-        for i in range(1, 17):
+        for i in range(1, 41):
             mouse.move(*on_screen(centre + (0.8 * HANDLES + 0.04 * i) * unit, box))
             held.page.wait_for_timeout(60)
-        held.wait_for(lambda frame: float(frame.tools[0]["hand_position"][1]) > -0.1)
-        held.wait_for(lambda frame: float(np.abs(frame.positions[:6] - blocks).max()) > 0.005)
-        # Friction holds the block: the spring between hand and tool stays under load.
-        felt = held.wait_for(
-            lambda frame: float(np.linalg.norm(frame.tools[0]["coupling"][:3])) > 0.3
+            most = max(most, float(np.linalg.norm(held.touch.frame.tools[0]["coupling"][:3])))
+            if i >= 12:  # at the block: a picture takes a second without a graphics processor
+                arrow = max(arrow, purple(held.picture("canvas")))
+            if arrow > calm + 20:
+                break
+        pushed = held.wait_for(
+            lambda frame: float(np.abs(frame.positions[:6] - blocks).max()) > 0.005
         )
     finally:
         mouse.up()
-    assert felt.tools[0]["planes"] > 0
-    assert not felt.stopped
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end and purple(held.picture("canvas")) <= calm + 20:
-        held.page.wait_for_timeout(200)
-    assert purple(held.picture("canvas")) > calm + 20
+    assert pushed.tools[0]["hand_position"][1] > start["hand_position"][1] + 0.1
+    assert most > 0.3  # [N]
+    assert arrow > calm + 20
     assert (held.picture(".uplot canvas") != plot).any()
 
 

@@ -20,7 +20,8 @@ from tangere.viewer.runner import Built, Runner, Tally
 from tangere.viewer.watch import Watch
 
 if TYPE_CHECKING:
-    from tangere.scene.scene import Scene
+    from tangere.maths.vec import Array
+    from tangere.scene.scene import Scene, Tool
     from tangere.viewer.touch import Touch
 
 HEADLESS_SECONDS = 5.0  # [s] simulated without a page when nothing else is asked
@@ -94,11 +95,11 @@ def play(
     Args:
         scene: A scene, the name of a built-in one, or the path of a scene file.
         method: "volume", "point" or, for tools, "penalty"; what suits the scene if not given.
-        integrator: "implicit" (stable at any stiffness) or "explicit" (the papers' step), of a
-            scene without a tool; with one it is always implicit.
+        integrator: "implicit" (stable at any stiffness) or "explicit" (the papers' step); hands
+            need the implicit one.
         device: What holds the tools: one name for all of them, or one for each.
         rate: Of the haptic loop [Hz].
-        dt: Step of a scene without a tool [s].
+        dt: Step of the scene [s]; with a tool, whole ticks of the haptic loop.
         seconds: Stop after this time on the wall [s]; None runs until Ctrl-C. Headless: simulated
             time [s], 5 s if not given.
         record: File to record the hands into.
@@ -116,6 +117,10 @@ def play(
     method = preferred_method(first) if method is None else method
     settings = Settings(first, method=method, integrator=integrator, dt=dt)
     held = bool(plain(first).tools)
+    if held and integrator == "explicit":
+        raise SceneError(f"play integrator: {first} has a tool, and hands need the implicit step")
+    if integrator not in ("implicit", "explicit"):
+        raise SceneError(f"unknown integrator {integrator!r}; choose one of: implicit, explicit")
     if record is not None and not held:
         raise SceneError(f"play record: {first} has no tool, so there is no hand to record")
     file = None if record is None else Path(record)
@@ -231,10 +236,17 @@ def _run_still(
     """Hands that keep still, on the virtual clock."""
     from tangere.devices.simulated import Scripted
     from tangere.session.session import Session
+    from tangere.viewer.touch import contact_rate
 
     scene = plain(settings.scene)
-    still = [Scripted(lambda _: (0.0, 0.0, 0.0)) for _ in scene.tools]
-    session = Session(scene, method=settings.method, device=still, rate=rate)
+    still = [Scripted(_keep_still(tool)) for tool in scene.tools]
+    session = Session(
+        scene,
+        method=settings.method,
+        device=still,
+        rate=rate,
+        contact_rate=contact_rate(settings, rate),
+    )
     begin = time.perf_counter()
     trace = session.run(seconds, realtime=False, record=record)
     wall = time.perf_counter() - begin
@@ -243,6 +255,14 @@ def _run_still(
     )
     built = Built(settings, scene, session.simulation)
     return _summary(built, tally, wall, str(trace.summary()))
+
+
+def _keep_still(tool: Tool) -> Callable[[float], tuple[Array, Array]]:
+    """A script that holds a tool where it is."""
+    from tangere.viewer.outlines import rotation_matrices
+
+    grip = tool.position + rotation_matrices(tool.orientation) @ tool.grip
+    return lambda _: (grip, tool.orientation)
 
 
 def _run_page(

@@ -15,6 +15,7 @@ WINDOW = 5.0  # [s] of simulated time in the plots
 SAMPLES = 150  # points per curve: enough for its width on the page
 MOST_ROWS = 4000
 PLOT_HEIGHT = 200  # [px]
+DIGITS = 6  # after the point: below a micronewton a curve shows rounding
 PREFIXES = ((1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 SMALL = "font-size:0.8em;line-height:1.45;padding:0 0.75em 0.4em 0.75em"
 
@@ -27,11 +28,15 @@ SCENE_CURVES = (
 )
 # Plots of a scene with tools: title, unit, and curves of each tool
 TOOL_PLOTS = (
-    ("force [N]", (("felt_force", "felt"), ("contact_force", "of contacts"))),
-    ("torque [N m]", (("felt_torque", "felt"), ("contact_torque", "of contacts"))),
+    ("force [N]", (("felt_force", "felt [N]"), ("contact_force", "of contacts [N]"))),
+    ("torque [N m]", (("felt_torque", "felt [N m]"), ("contact_torque", "of contacts [N m]"))),
     (
         "energy [J]",
-        (("observed", "given by the hand"), ("stored", "stored"), ("spent", "taken out")),
+        (
+            ("observed", "given by the hand [J]"),
+            ("stored", "stored [J]"),
+            ("spent", "taken out [J]"),
+        ),
     ),
 )
 TOOL_COLOURS = (("#7c28a0", "#d4702a", "#2c7a4b"), ("#146cc8", "#b3261e", "#6b7a1e"))
@@ -141,7 +146,7 @@ class Live:
             return
         for plot, (_, curves) in zip(self._plots, TOOL_PLOTS, strict=True):
             columns = [
-                np.array(chosen["tools"][name][:, i])
+                np.round(chosen["tools"][name][:, i], DIGITS)
                 for i in range(len(self._names))
                 for name, _ in curves
             ]

@@ -89,7 +89,6 @@ if TYPE_CHECKING:
     from tangere.trace.trace import Trace
 
 METHODS = ("volume", "point", "penalty")
-CONTACT_RATE = 1000.0  # [Hz]
 FRAME_INTERVAL = 1.0 / 60.0  # [s]
 ROW_INTERVAL = 1.0 / 200.0  # [s] between two rows of the plots
 REACH = 1.0e3  # of the page's handles: nobody drags as far [m]
@@ -310,16 +309,19 @@ class Touch:
                 Playback(trace, tool=tool.name if several else "") for tool in tools
             ]
         else:
-            names = [self._device] * len(scene.tools)
-            if not isinstance(self._device, str):
-                names = list(self._device)
-            devices = [self._find(*pair) for pair in zip(names, scene.tools, strict=True)]
+            tools = scene.tools
+            same = isinstance(self._device, str)
+            names = [self._device] * len(tools) if same else list(self._device)
+            if len(names) != len(tools):
+                held = ", ".join(tool.name for tool in tools)
+                raise SceneError(f"{len(names)} devices for {len(tools)} tools ({held})")
+            devices = [self._find(*pair) for pair in zip(names, tools, strict=True)]
         return Session(
             scene,
             method=_method(settings),
             device=devices,
             rate=self._rate,
-            contact_rate=min(CONTACT_RATE, self._rate),
+            contact_rate=contact_rate(settings, self._rate),
         )
 
     def _find(self, name: Any, tool: Tool) -> Device:
@@ -575,6 +577,11 @@ def _plane_contacts(rig: Rig, tool: Tool) -> Any:
     table["force"] = force[:, None] * normals
     table["sticking"] = True
     return table[force > 0.0]
+
+
+def contact_rate(settings: Settings, rate: float) -> float:
+    """Contact periods per second: the scene's step, or the servo's where that is longer [Hz]."""
+    return min(1.0 / settings.dt, rate) if settings.dt > 0.0 else settings.dt
 
 
 def _coupled(tool: Any, settings: Settings) -> Tool:
