@@ -61,6 +61,13 @@ TINY: dict[str, dict[str, Any]] = {
     "spoon-and-cup": {"seconds": 0.05, "start": (0.0668, 0.0, 0.0), "prelude": 0.02},
     "cube-toss": {"evaluations": (3, 3), "substeps": 2, "workers": 1},
     "energy-audit": {"scenes": 8, "seconds": 0.02, "workers": 1},
+    "contact-delay": {
+        "delays": (1,),
+        "grid": 2,
+        "seconds": 0.01,
+        "map_seconds": 0.01,
+        "last": 0.005,
+    },
 }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tangere.errors import SceneError
 from tangere.experiments import (
+    contact_delay,
     cube_toss,
     energy_audit,
     hasegawa2004_block_tower,
@@ -31,6 +32,7 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
         spin_down,
         cube_toss,
         energy_audit,
+        contact_delay,
     )
 }
 
