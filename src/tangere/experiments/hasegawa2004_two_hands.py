@@ -4,8 +4,8 @@ Each hand holds a blade through a virtual coupling. Both press a block from its 
 it, tilt it, and let go; a second run does the same with a pair of blocks between the blades.
 Friction alone carries them: 5 N per side hold 6 N, a block weighs 1.96 N and a pair 3.92 N. At
 1 N per side (1.2 N) the block must stay behind. The paper gives neither the scene nor its numbers;
-here they are ours. Hands are scripts on the virtual clock, so that every run is the same; the time of a step
-is that of the contact step and of both hands' ticks together.
+here they are ours. Hands are scripts on the virtual clock, so that every run is the same; the time
+of a step is that of the contact step and of both hands' ticks together.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ def unbalance(m: Model, v: Solver, i: int) -> float:
         turn += row[3 + k] * row[3 + k]
         least = min(least, m.inertia[3 * i + k])
     # a turn counts by the speed it gives at the radius of gyration
-    return sqrt(push) / m.mass[i] + sqrt(turn / (m.mass[i] * least))
+    return float(sqrt(push) / m.mass[i] + sqrt(turn / (m.mass[i] * least)))
 
 
 @kernel
