@@ -13,7 +13,7 @@ from tangere.experiments.registry import EXPERIMENTS, find, select
 
 
 def test_the_papers_experiments_are_there() -> None:
-    papers = ["block-tower", "falling-cube", "stick-slip", "free-spoon"]
+    papers = ["block-tower", "falling-cube", "stick-slip", "two-hands", "free-spoon"]
     papers += ["spoon-and-cup", "spin-down"]
     assert list(EXPERIMENTS) == [*papers, "cube-toss", "energy-audit", "contact-delay"]
 
