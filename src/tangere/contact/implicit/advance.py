@@ -109,9 +109,9 @@ from tangere.model import (
 
 # Passes over the geometry.
 PASSES = 2
-# Large islands: bodies per tile, sweeps over all tiles, residual above which they pay [m/s],
-# and the least thickness of a heap as a share of its width.
-TILE, SWEEPS, WORTH_TILES, THIN = 80, 2, 1e-2, 1e-3
+# Large islands: bodies per tile of the first sweep and how many times that in each that follows,
+# sweeps, residual above which they pay [m/s], and the least thickness of a heap to its width.
+TILE, LARGER, SWEEPS, WORTH_TILES, THIN = 10, 3, 3, 1e-2, 1e-3
 ALL = -1  # colours
 # Spots: bodies whose residual exceeds this share of the greatest, with so many rings of neighbours;
 # how often they are solved at most, and the share of what makes a spot that is left in it.
@@ -288,15 +288,18 @@ def _is_large(e: Scope, island: int) -> bool:
 
 @kernel
 def _sweep_tiles(e: Scope, count: int, hope: bool) -> int:
-    """Bring large islands near their solution by tiles of about a hundred bodies.
+    """Bring large islands near their solution by tiles of ten to a hundred bodies.
 
     Block coordinate descent on a convex function: while the tiles of one of eight colours are
     solved, the others hold still; tiles of one colour do not touch each other. Impacts are local,
-    so that this takes most of the rounds off the system of the whole island. The tiles of the
-    second sweep are shifted: they have the seams of the first inside.
+    so that this takes most of the rounds off the system of the whole island. The tiles of every
+    sweep are larger and shifted: they have the seams of the last inside. The smallest come first:
+    most blows are dealt with there, at little cost.
     """
+    size = TILE
     for sweep in range(SWEEPS):
-        _lay_tiles(e, count, 0.5 * sweep)
+        _lay_tiles(e, count, size, 0.5 * (sweep & 1))
+        size *= LARGER
         for colour in range(8):
             status = _solve_tiles(e, colour, hope and sweep == 0, ROUGHLY)
             if status != OK:
@@ -382,8 +385,11 @@ def _in_large(e: Scope, i: int) -> bool:
 
 
 @kernel
-def _lay_tiles(e: Scope, count: int, shift: float) -> None:
-    """Colour the bodies of large islands by cubic tiles, shifted by a share of their side."""
+def _lay_tiles(e: Scope, count: int, size: int, shift: float) -> None:
+    """Colour the bodies of large islands by cubic tiles of so many, shifted by a share of a side.
+
+    count: bodies of large islands.
+    """
     g, x = e.w.solver.graph, e.s.position
     low, high = (inf, inf, inf), (-inf, -inf, -inf)
     for i in range(e.z.bodies):
@@ -398,7 +404,7 @@ def _lay_tiles(e: Scope, count: int, shift: float) -> None:
     for k in range(3):
         across *= max(wide[k], THIN * most)
     for _ in range(3):
-        side = (across * TILE / count) ** (1.0 / 3.0)
+        side = (across * size / count) ** (1.0 / 3.0)
         across = 1.0
         for k in range(3):
             across *= max(wide[k], side)
