@@ -51,6 +51,7 @@ PICTURES = {
     "first-look": Picture("blocks", 0.5, size=(1400, 900), panel=True),
     "first-touch": Picture("blocks", 1.6, size=(1400, 1000), panel=True, way=(0.0, 0.17, 0.0)),
     "page": Picture("blocks", 1.6, size=(1500, 1000), panel=True, way=(0.03, 0.17, 0.0)),
+    "blocks": Picture("blocks", 0.5),
     "two-hands": Picture("two-hands", 0.5),
     "peg-and-hole": Picture("peg-and-hole", 0.5),
     "spoon-and-cup": Picture("spoon-and-cup", 0.5),

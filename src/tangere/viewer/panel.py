@@ -313,7 +313,8 @@ class Panel:
         self._stage.shadows(bool(self._shadows.value))
         with self._server.atomic():
             self._stage.show(frame)
-            self._tools.show(frame.tools, frame.take)
+            hands = tuple(sheet.hand for sheet in description.tools)
+            self._tools.show(frame.tools, (frame.take, hands))
         buttons = (RESET,) if frame.stopped else (RESUME if frame.paused else PAUSE, RESET)
         if self._run.options != buttons:
             self._run.options = buttons

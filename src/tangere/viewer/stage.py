@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tangere.geometry.shapes import Mesh
 from tangere.maths.vec import Array
 from tangere.viewer.outlines import (
     Edges,
@@ -85,6 +86,8 @@ class Batch:
     bodies: NDArray[np.int64]
     """Indices."""
     fixed: NDArray[np.bool_]
+    solid: bool
+    """Never translucent: its surface is hollow."""
 
 
 class Stage:
@@ -172,6 +175,8 @@ class Stage:
             opacities = np.where(batch.fixed, standing, SEE_THROUGH)
             opacities[batch.bodies == self._chosen] = CHOSEN
             opacities[np.isin(batch.bodies, self._tools)] = 1.0
+            if batch.solid:  # triangles of one surface are not sorted among each other
+                opacities[:] = 1.0
             shown = opacities.astype(np.float32) if self._see_through else None
             batch.node.batched_opacities = shown
 
@@ -261,7 +266,8 @@ class Stage:
             )
             self._nodes.append(node)
             fixed = np.array([body.fixed for body in start])
-            self._batches.append(Batch(node, bodies, fixed))
+            solid = all(isinstance(body.shape, Mesh) for body in start)
+            self._batches.append(Batch(node, bodies, fixed, solid))
         self.choose(None)
 
     def _colour(self, body: Body) -> Any:

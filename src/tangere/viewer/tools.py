@@ -7,7 +7,7 @@ Arrows above the grip show the force and the torque that the hand feels.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,7 +56,7 @@ class Tools:
         self._ghosts: list[Any] = []
         self._handles: dict[int, Any] = {}
         self._limits: list[float] = []
-        self._take = -1
+        self._start: Hashable = None
         self.cell_torque = 1.0  # that an arrow as long as a grid cell stands for [N m]
 
     def load(self, description: Description) -> None:
@@ -64,7 +64,7 @@ class Tools:
         for node in self._nodes:
             node.remove()
         self._nodes, self._ghosts, self._handles = [], [], {}
-        self._take = -1
+        self._start = None
         bodies = tools_of(description)
         self._limits = [sheet.max_force for sheet in description.tools]
         if not bodies:
@@ -100,8 +100,12 @@ class Tools:
             *self._ghosts, *self._handles.values(), self._line, self._force, self._torque,
         ]  # fmt: skip
 
-    def show(self, rows: Any, take: int) -> None:
-        """Move everything to where the rows of the tools have it; `take` counts fresh starts."""
+    def show(self, rows: Any, start: Hashable) -> None:
+        """Move everything to where the rows of the tools have it.
+
+        Handles stay where they were dragged to, until `start` changes: then the hands were placed
+        anew, at a fresh start or when another session took over.
+        """
         if not self._ghosts or len(rows) != len(self._ghosts):
             return
         stage = self._stage
@@ -118,8 +122,8 @@ class Tools:
         cell = stage.grid_cell * stage.scale
         self._show_arrows(self._force, grips + LIFT, felt[:, :3] * stage.newton)
         self._show_arrows(self._torque, grips + LIFT, felt[:, 3:] * (cell / self.cell_torque))
-        if take != self._take:
-            self._take = take
+        if start != self._start:
+            self._start = start
             for i, node in self._handles.items():
                 node.position = hands[i]
                 node.wxyz = rows[i]["hand_orientation"]
