@@ -21,7 +21,7 @@ settings.load_profile("tangere")
 # These spend little time in kernels: in plain Python the whole folder counts as `nojit` ...
 PLAIN_FOLDERS = {"experiments", "geometry", "scene", "viewer"}
 # ... but for whole experiments and scenes that run for seconds.
-LONG_FILES = {"test_claims.py", "test_energy_audit.py", "test_watch.py"}
+LONG_FILES = {"test_claims.py", "test_energy_audit.py", "test_touch.py", "test_watch.py"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -12,9 +12,10 @@ from typing import NamedTuple
 from tangere._jit import kernel
 from tangere._ptr import off
 from tangere.collision.broad import update_boxes, update_pairs
-from tangere.contact.implicit.advance import advance, settle
+from tangere.contact.implicit.advance import advance
 from tangere.contact.implicit.audit import close_books, open_books
 from tangere.contact.implicit.gather import Scope
+from tangere.contact.implicit.keep import settle
 from tangere.contact.point import method as point
 from tangere.contact.volume import method as volume
 from tangere.contact.volume.law import Settings

@@ -61,6 +61,15 @@ TINY: dict[str, dict[str, Any]] = {
     "spoon-and-cup": {"seconds": 0.05, "start": (0.0668, 0.0, 0.0), "prelude": 0.02},
     "cube-toss": {"evaluations": (3, 3), "substeps": 2, "workers": 1},
     "energy-audit": {"scenes": 8, "seconds": 0.02, "workers": 1},
+    "two-hands": {
+        "grasped": 0.002,
+        "lifted": 0.003,
+        "settle": 0.001,
+        "held": 0.006,
+        "tilted": 0.007,
+        "released": 0.008,
+        "seconds": 0.009,
+    },
     "contact-delay": {
         "delays": (1,),
         "grid": 2,

@@ -45,7 +45,8 @@ def plane(
     name: int = 1,
 ) -> Array:
     """One plane of a packet."""
-    return np.array([*point, *anchor, *normal, k, b, d, *velocity, mu, shear, name], dtype=float)
+    hold = (0.0, 0.0, 0.0)
+    return np.array([*point, *anchor, *normal, k, b, d, *velocity, mu, shear, name, *hold])
 
 
 def put_planes(rig: Rig, planes: list[Array]) -> None:

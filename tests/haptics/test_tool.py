@@ -20,6 +20,7 @@ from tangere.haptics.layout import (
     FAULT_TOOL,
     NHAND,
     NPACKET,
+    NPLANE,
     OUT_ACTIVE,
     OUT_ANGLE,
     OUT_CONTACT,
@@ -105,7 +106,7 @@ def test_jacobian_with_planes_that_move_and_planes_that_do_not_press() -> None:
     rng = np.random.default_rng(8)
     for _ in range(5):
         rig = random_rig(rng, planes=4)
-        rows = rig.packet[PACKET_PLANES:].reshape(-1, 18)
+        rows = rig.packet[PACKET_PLANES:].reshape(-1, NPLANE)
         rows[:4, 12:15] = rng.normal(size=(4, 3)) * 0.05
         rows[0, 3:6] += 0.1 * rows[0, 6:9]  # far away
         check_derivatives(rig, now=0.01)
@@ -134,7 +135,7 @@ def test_the_packets_wrench_is_that_of_its_planes() -> None:
     """At the packet's own state both hand-overs are the same to first order."""
     rng = np.random.default_rng(10)
     rig = random_rig(rng)
-    rows = rig.packet[PACKET_PLANES:].reshape(-1, 18)
+    rows = rig.packet[PACKET_PLANES:].reshape(-1, NPLANE)
     rows[1, 3:6] += 0.1 * rows[1, 6:9]  # one that does not press
     rig.packet[PACKET_STATE : PACKET_STATE + 13] = rig.tool
     f, jac = rates(rig)
@@ -155,7 +156,7 @@ def test_jacobian_with_friction(mu: float) -> None:
         r, v, w = oracle.twist(rig.settings, rig.tool)
         held: dict[int, Callable[..., Array]] = {}
         for i in range(2):
-            row = rig.packet[PACKET_PLANES + 18 * i :][:18]
+            row = rig.packet[PACKET_PLANES + NPLANE * i :][:NPLANE]
             row[15:17] = mu, 2000.0
             n, arm = row[6:9].copy(), r @ row[:3]
             place = rig.tool[:3] + arm
@@ -618,7 +619,7 @@ def test_friction_gains_no_energy() -> None:
 def test_a_moving_floor_takes_the_tool_along() -> None:
     """The plane's velocity moves the plane itself and the anchors of friction."""
     rig = pressed(0.5)
-    row = rig.packet[PACKET_PLANES:][:18]
+    row = rig.packet[PACKET_PLANES:][:NPLANE]
     row[12:15] = (0.02, 0.0, 0.01)
     height = rig.tool[2]
     for i in range(50):

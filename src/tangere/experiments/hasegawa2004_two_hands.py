@@ -50,6 +50,7 @@ class Params:
     tilt: float = 30.0  # [°]
     grasped: float = 1.2  # instants: pressed,
     lifted: float = 2.2  # in the air,
+    settle: float = 0.2  # … and still after this time,
     held: float = 4.2  # held for two seconds,
     tilted: float = 5.2
     released: float = 6.0
@@ -182,7 +183,7 @@ def slip(p: Params, lift: Lift, start: float, end: float) -> float:
 
 def pressing(p: Params, lift: Lift) -> list[float]:
     """Mean normal force on each blade during the hold [N]."""
-    hold = (lift.time >= p.lifted + 0.2) & (lift.time < p.held)
+    hold = (lift.time >= p.lifted + p.settle) & (lift.time < p.held)
     return [float(np.mean(np.abs(lift.trace[f"{name}.tool.force"][hold, 0]))) for name in SIDES]
 
 
@@ -192,7 +193,7 @@ def check(result: Result) -> list[Claim]:
     claims = []
     for name, words in (("one", "one block"), ("pair", "a pair of blocks")):
         lift = lifts[name]
-        slid = slip(p, lift, p.lifted + 0.2, p.held)
+        slid = slip(p, lift, p.lifted + p.settle, p.held)
         tipped = slip(p, lift, p.held, p.released)
         worst = max(abs(force / p.press - 1.0) for force in pressing(p, lift))
         raised = float(lift.position[lift.time < p.held][-1, :, 2].min()) - 0.5 * p.edge
@@ -231,7 +232,7 @@ def beside(result: Result) -> list[Reading]:
     p = result.params
     rows = []
     for name, lift in result.lifts.items():
-        hold = (lift.time >= p.lifted + 0.2) & (lift.time < p.held)
+        hold = (lift.time >= p.lifted + p.settle) & (lift.time < p.held)
         carried = sum(float(np.mean(lift.trace[f"{hand}.device.force"][hold, 2])) for hand in SIDES)
         rows.append(Reading("weight felt by both hands in the hold", name, -carried, "N"))
     return rows

@@ -103,6 +103,9 @@ from tangere.model import (
 
 POINTS = 4  # of a patch
 ENDS = 6  # springs that stand for a coupling: along +x, +y, +z, −x, −y, −z of the hand
+# A tool further from where the scene has it than this, and so many contact periods at its speed,
+# has leapt [m].
+LEAP, LEAP_PERIODS = 3e-3, 3.0
 
 
 class Pull(NamedTuple):
@@ -157,12 +160,18 @@ def make_packet(
 
 
 @kernel
-def follow_servo(z: Sizes, model: Model, state: State, pairs: Pairs, tool: int, y: Array) -> None:
-    """Put body `tool` into the state y of its servo, TOOL_….
+def follow_servo(
+    model: Model, state: State, pairs: Pairs, tool: int, y: Array, dt: float, always: bool
+) -> bool:
+    """Put body `tool` into the state y of its servo, TOOL_…; false if it leapt and not `always`.
 
     The way from where the scene had it is the servo's doing, and so is the work against the contact
     forces along it: it is added to what the contacts hold. Without that a hand that keeps pressing
     would be felt less and less, as a contact holds no more than was put into it.
+
+    After a pause of the contact loop the servo's tool may be deep inside a body that it was never
+    told of. Such a leap is not followed: the scene's own tool is pulled after the hand by its
+    springs, stops at what lies between, and the planes found there bring the servo's tool back.
     """
     m, s, new = model_pointers(model), state_pointers(state), ptr(y)
     x, q = off(s.position, 3 * tool), off(s.quaternion, 4 * tool)
@@ -170,6 +179,9 @@ def follow_servo(z: Sizes, model: Model, state: State, pairs: Pairs, tool: int, 
     now = quat_at(new, TOOL_QUATERNION)
     turned = turn_between(was, now)
     way = sub(vec_at(new, TOOL_POSITION), vec_at(x, 0))
+    speed = norm(vec_at(new, TOOL_MOMENTUM)) * m.inv_mass[tool]
+    if not always and norm(way) > LEAP + LEAP_PERIODS * dt * speed:
+        return False
     _credit(s, pairs, tool, way, turned)
     put_vec(x, 0, vec_at(new, TOOL_POSITION))
     put_quat(q, 0, now)
@@ -181,6 +193,7 @@ def follow_servo(z: Sizes, model: Model, state: State, pairs: Pairs, tool: int, 
     inverse = off(m.inv_inertia, 3 * tool)
     spin = turn(r, (inverse[0] * own[0], inverse[1] * own[1], inverse[2] * own[2]))
     put_vec(off(s.omega, 3 * tool), 0, spin)
+    return True
 
 
 @kernel

@@ -77,6 +77,9 @@ from tangere.haptics.safety import (
 from tangere.haptics.tool import step_tool
 from tangere.maths.vec import Array
 
+# A packet is for the end of the contact period it was asked in: at most so far ahead [s].
+AHEAD = 0.1
+
 
 @kernel
 def rig_pointers(rig: Rig) -> Rig:
@@ -176,7 +179,7 @@ def _take_packet(r: Rig, now: float) -> None:
     """Take the newest contact packet; an unusable one is marked, and the last good one stays."""
     new = local_f8(NPACKET)
     if take(r.packets, r.packets_at, new, NPACKET):
-        if usable(new, now + r.settings[SET_STEP]):
+        if usable(new, now + AHEAD):
             r.memory[MEM_BAD_PACKET] = 0.0
             for k in range(NPACKET):
                 r.packet[k] = new[k]

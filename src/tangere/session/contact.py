@@ -118,7 +118,7 @@ class SceneContact:
         take(rig.states, rig.states_at, self._state, NSTATE)  # else the last one again
         y, hand = self._state[STATE_TOOL:], self._state[STATE_HAND:]
         c, i = self.simulation._c, tool.index
-        follow_servo(c.sizes, c.model, c.state, c.work.pairs, i, y)
+        follow_servo(c.model, c.state, c.work.pairs, i, y, self.dt, False)
         c.work.world.stamp[c.model.part_start[i] : c.model.part_start[i + 1]] = -1
         pull_tool(c.state, self._reach[springs], hand, tool.mass, self._gravity, pull)
         return float(self._state[STATE_TIME])

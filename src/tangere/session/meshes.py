@@ -92,7 +92,7 @@ class MeshContact:
         for tool, rig, contact in zip(self.tools, self.rigs, self._contacts, strict=True):
             take(rig.states, rig.states_at, self._state, NSTATE)
             y = self._state[STATE_TOOL:]
-            follow_servo(c.sizes, c.model, c.state, c.work.pairs, tool.index, y)
+            follow_servo(c.model, c.state, c.work.pairs, tool.index, y, self.dt, True)
             poses = contact.placed.poses
             for row, body in enumerate((tool.index, *rows)):
                 poses[row, penalty.POSE_POSITION : penalty.POSE_POSITION + 3] = c.state.position[

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from tangere import __version__
 from tangere.errors import SceneError
 from tangere.geometry.checks import one_line
 from tangere.haptics.layout import NROW
@@ -207,7 +208,7 @@ def surroundings() -> dict[str, Any]:
         "start": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "machine": f"{platform.platform()}, {platform.machine()}, {os.cpu_count()} cores",
         "versions": {
-            "tangere": version("tangere"),
+            "tangere": __version__,
             "python": platform.python_version(),
             **{name: version(name) for name in libraries},
         },

@@ -12,9 +12,9 @@ from math import inf, sqrt
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, off
 from tangere.collision.broad import update_boxes, update_pairs
-from tangere.contact.friction import FORGET, keep_spring
-from tangere.contact.implicit.evaluate import V_EPS, breaks, evaluate
+from tangere.contact.implicit.evaluate import evaluate
 from tangere.contact.implicit.gather import Scope, gather
+from tangere.contact.implicit.keep import SPARE, finish
 from tangere.contact.implicit.newton import (
     ROUGHLY,
     TOLERANCE,
@@ -25,26 +25,17 @@ from tangere.contact.implicit.newton import (
     unbalance,
 )
 from tangere.contact.implicit.record import (
-    BREAKS,
-    PATCH_KIND,
     POINT_KIND,
-    SLIDES,
     SPRING_KIND,
-    TF_AREA,
     TF_ARM_A,
     TF_ARM_B,
     TF_B,
     TF_BOUNCE,
     TF_BT,
-    TF_C,
     TF_D,
-    TF_DEPTH,
     TF_E,
     TF_F,
     TF_H,
-    TF_HELD,
-    TF_JXX,
-    TF_JYY,
     TF_K,
     TF_KT,
     TF_LAG,
@@ -63,48 +54,26 @@ from tangere.contact.implicit.record import (
     TI_A,
     TI_B,
     TI_EDGE,
-    TI_FAN,
     TI_KIND,
-    TI_MODE,
-    TI_POLYGON,
-    TI_POLYGONS,
     TI_SLOT,
     Touch,
-    add_local,
     local_twist,
     touch,
 )
-from tangere.contact.implicit.stored import imprint, set_limit, spring_energy, start_energy
+from tangere.contact.implicit.stored import imprint, set_limit, start_energy
 from tangere.dynamics.islands import SMALL, find_islands, same_edges
 from tangere.dynamics.rigid import free_rotation, world_point
 from tangere.maths.quat import matrix_into, product, turn_back, unit
 from tangere.maths.vec import basis, norm, scale, sub
 from tangere.model import (
     NF,
-    NI,
     OK,
-    PF_AREA,
-    PF_CENTRE,
-    PF_DEPTH,
-    PF_FORCE,
-    PF_HELD,
     PF_LAG,
     PF_PRESS,
-    PF_SPARE,
-    PF_STORED,
-    PF_THETA,
-    PF_TORQUE,
-    PF_VOLUME,
-    PI_LAST,
-    PI_MISSED,
-    PI_MODE,
     REPORT_PASSES,
     REPORT_RESIDUAL,
     REPORT_SOLVES,
-    SLIP,
     SOLVER_FULL,
-    STICK,
-    Touches,
 )
 
 # Passes over the geometry.
@@ -121,8 +90,6 @@ SPOT, RINGS, MOST_SPOTS, LEFT = 0.03, 2, 20, 0.1
 DEPTH_CHANGE, SLIP_CHANGE, FORCE_CHANGE = 0.05, 1e-3, 1e-3
 # Depths below this share of the patch's width are rounding.
 FLAT = 1e-12
-# Energy kept in reserve by a contact: its normal force times this share of the part's size.
-SPARE = 2e-5
 
 
 @kernel
@@ -194,7 +161,7 @@ def advance(e: Scope, fresh: bool) -> int:
     if status == OK and _overdrawn(e):
         status = _solve(e, False, TOLERANCE)
     if status == OK:
-        _finish(e)
+        finish(e)
     return status
 
 
@@ -599,151 +566,3 @@ def _changed(twist: PtrF8, c: Touch, dt: float) -> bool:
         return True
     slip = abs(u1 - star[3]) + abs(u2 - star[4]) + abs(wn - star[5]) * width
     return bool(dt * slip > SLIP_CHANGE * width)
-
-
-@kernel
-def _finish(e: Scope) -> None:
-    """Wrenches of the solution, and what every contact remembers."""
-    t, twist = e.w.solver.touches, e.w.solver.ahead.twist
-    for k in range(t.used[0]):
-        c = touch(t, k)
-        if c.ints[TI_KIND] == SPRING_KIND:
-            add_local(c, 1.0, e.s.applied)
-            f, out = c.floats, off(c.floats, TF_F)
-            for q in range(3):
-                e.s.spring[3 * c.ints[TI_SLOT] + q] = (
-                    out[0] * f[TF_N + q] + out[3] * f[TF_T1 + q] + out[4] * f[TF_T2 + q]
-                )
-        else:
-            add_local(c, 1.0, e.s.wrench)
-            if c.floats[TF_F] > 0.0:
-                _remember(e, c)
-                _friction_state(e, c, twist)
-
-
-@kernel
-def _remember(e: Scope, c: Touch) -> None:
-    """Force, energy and size of a pressing contact."""
-    f, t = c.floats, e.w.solver.touches
-    slot = c.ints[TI_SLOT]
-    ints, row = off(e.w.pairs.ints, NI * slot), off(e.w.pairs.floats, NF * slot)
-    out = off(f, TF_F)
-    for q in range(3):
-        n, t1, t2 = f[TF_N + q], f[TF_T1 + q], f[TF_T2 + q]
-        row[PF_FORCE + q] = out[0] * n + out[3] * t1 + out[4] * t2
-        row[PF_TORQUE + q] = out[5] * n + out[1] * t1 + out[2] * t2
-        row[PF_CENTRE + q] = e.s.position[3 * c.ints[TI_B] + q] + f[TF_ARM_B + q]
-    patch = c.ints[TI_KIND] == PATCH_KIND
-    row[PF_AREA] = f[TF_S]
-    row[PF_VOLUME] = max(0.0, f[TF_H]) if patch else 0.0
-    row[PF_DEPTH] = max(0.0, f[TF_DEPTH])
-    un, w1, w2, _, _, _ = local_twist(c, e.w.solver.ahead.twist)
-    # what was put in; of what the springs do not hold a little is kept for patches to come
-    left = f[TF_STORED] - e.dt * (out[0] * un + out[1] * w1 + out[2] * w2)
-    held = min(spring_energy(t, c, e.dt, e.w.solver.ahead.twist), max(0.0, left))
-    row[PF_STORED] = held
-    row[PF_SPARE] = min(left - held, SPARE * f[TF_SIZE] * min(out[0], row[PF_PRESS]))
-    row[PF_PRESS], row[PF_LAG] = out[0], out[0]
-    ints[PI_LAST] = e.stamp
-
-
-@kernel
-def _friction_state(e: Scope, c: Touch, twist: PtrF8) -> None:
-    """Stretch of the friction spring after the step, and whether the contact slides."""
-    f, out = c.floats, off(c.floats, TF_F)
-    slot = c.ints[TI_SLOT]
-    ints, row = off(e.w.pairs.ints, NI * slot), off(e.w.pairs.floats, NF * slot)
-    _, _, _, u1, u2, wn = local_twist(c, twist)
-    patch = c.ints[TI_KIND] == PATCH_KIND
-    weight = f[TF_S] / f[TF_AREA] if patch else 1.0
-    j_n = (f[TF_JXX] + f[TF_JYY]) / f[TF_S] if patch else 0.0
-    k_t, b_t = weight * f[TF_KT], weight * f[TF_BT]
-    r1, r2 = f[TF_R1] + e.dt * u1, f[TF_R2] + e.dt * u2
-    theta = f[TF_TH] + e.dt * wn if j_n > 0.0 else 0.0
-    mode = STICK
-    if c.ints[TI_MODE] == SLIDES:
-        if _fastest(e.w.solver.touches, c, u1, u2, wn) >= V_EPS:
-            mode = SLIP
-        r1, r2, theta = _rewind(k_t, 0.0, j_n, u1, u2, wn, c)
-    elif c.ints[TI_MODE] == BREAKS:
-        if breaks(e.w.solver.touches, c, twist, e.dt):
-            mode = SLIP
-        r1, r2, theta = _rewind(k_t, b_t, j_n, u1, u2, wn, c)
-    paid = f[TF_HELD] - e.dt * (out[3] * u1 + out[4] * u2 + out[5] * wn)
-    held = 0.5 * k_t * (r1 * r1 + r2 * r2 + theta * theta * j_n)
-    if held > paid:
-        less = sqrt(max(0.0, paid) / held)
-        r1, r2, theta, held = less * r1, less * r2, less * theta, max(0.0, paid)
-    f[TF_R1], f[TF_R2], f[TF_TH] = r1, r2, theta
-    row[PF_THETA], row[PF_HELD] = theta, held
-    ints[PI_MODE], ints[PI_MISSED] = mode, 0
-
-
-@kernel
-def _rewind(
-    k_t: float, b_t: float, j_n: float, u1: float, u2: float, wn: float, c: Touch
-) -> tuple[float, float, float]:
-    """Stretch and twist at which the spring alone carries the friction that was applied.
-
-    r = −(f + b_t u_T)/k_t,  θ = −(m/J_n + b_t ω_n)/k_t;  the damper's share at most the force.
-    """
-    if k_t == 0.0:
-        return 0.0, 0.0, 0.0
-    out = off(c.floats, TF_F)
-    force, drag = sqrt(out[3] * out[3] + out[4] * out[4]), b_t * sqrt(u1 * u1 + u2 * u2)
-    cap = b_t if drag <= force else b_t * force / drag
-    r1, r2 = -(out[3] + cap * u1) / k_t, -(out[4] + cap * u2) / k_t
-    theta = 0.0
-    if j_n > 0.0:
-        twist, drag = abs(out[5]) / j_n, b_t * abs(wn)
-        cap = b_t if drag <= twist else b_t * twist / drag
-        theta = -(out[5] / j_n + cap * wn) / k_t
-    return r1, r2, theta
-
-
-@kernel
-def _fastest(t: Touches, c: Touch, u1: float, u2: float, wn: float) -> float:
-    """Greatest slip speed over the patch; speed is convex, so a corner has it."""
-    most = u1 * u1 + u2 * u2
-    at = off(t.fan, 3 * c.ints[TI_FAN])
-    for poly in range(c.ints[TI_POLYGONS]):
-        corners = t.corners[c.ints[TI_POLYGON] + poly]
-        for i in range(1, corners + 1):
-            e1, e2 = u1 - wn * at[3 * i + 1], u2 + wn * at[3 * i]
-            most = max(most, e1 * e1 + e2 * e2)
-        at = off(at, 3 * (corners + 1))
-    return sqrt(most)
-
-
-@kernel
-def settle(e: Scope) -> None:
-    """After the bodies moved: tie the friction springs to them, forget contacts that ended."""
-    t, pairs = e.w.solver.touches, e.w.pairs
-    for k in range(t.used[0]):
-        c = touch(t, k)
-        if c.ints[TI_KIND] != SPRING_KIND and c.floats[TF_F] > 0.0:
-            f = c.floats
-            row = off(pairs.floats, NF * c.ints[TI_SLOT])
-            r = (
-                f[TF_R1] * f[TF_T1] + f[TF_R2] * f[TF_T2],
-                f[TF_R1] * f[TF_T1 + 1] + f[TF_R2] * f[TF_T2 + 1],
-                f[TF_R1] * f[TF_T1 + 2] + f[TF_R2] * f[TF_T2 + 2],
-            )
-            keep_spring(
-                e.s, c.ints[TI_A], c.ints[TI_B], (f[TF_C], f[TF_C + 1], f[TF_C + 2]), r, row
-            )
-    for at in range(pairs.used[0]):
-        if pairs.live[at] == 0:
-            continue
-        ints, row = off(pairs.ints, NI * pairs.slot[at]), off(pairs.floats, NF * pairs.slot[at])
-        if ints[PI_LAST] == e.stamp and ints[PI_MISSED] == 0:
-            continue
-        ints[PI_MISSED] = min(ints[PI_MISSED] + 1, FORGET)
-        row[PF_AREA], row[PF_VOLUME], row[PF_DEPTH] = 0.0, 0.0, 0.0
-        row[PF_PRESS], row[PF_LAG], row[PF_STORED] = 0.0, 0.0, 0.0
-        row[PF_SPARE] = min(0.0, row[PF_SPARE])  # a debt remains
-        for q in range(3):
-            row[PF_FORCE + q], row[PF_TORQUE + q] = 0.0, 0.0
-        if ints[PI_MISSED] >= FORGET:
-            row[PF_HELD] = 0.0
-            pairs.live[at] = 0
