@@ -8,13 +8,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
-from tangere import __version__
 from tangere.errors import SceneError
 from tangere.geometry.checks import one_line
 from tangere.haptics.layout import NROW
@@ -203,13 +202,19 @@ class Recorder:
 
 def surroundings() -> dict[str, Any]:
     """When, where and with which versions a session runs."""
-    libraries = ("numpy", "numba", "scipy", "h5py")
+    libraries = ("tangere", "numpy", "numba", "scipy", "h5py")
     return {
         "start": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "machine": f"{platform.platform()}, {platform.machine()}, {os.cpu_count()} cores",
         "versions": {
-            "tangere": __version__,
             "python": platform.python_version(),
-            **{name: version(name) for name in libraries},
+            **{name: _version(name) for name in libraries},
         },
     }
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:  # run from its sources
+        return "not installed"
