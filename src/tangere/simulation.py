@@ -195,7 +195,8 @@ class Simulation:
     def step(self, n: int = 1) -> None:
         """Make n whole steps in one call; no Python runs in between, unless the scene is large.
 
-        The contacts of a large scene (1,000 convex pieces) are shared among threads.
+        Explicit steps by the volume method of a large scene (1,000 convex pieces) are shared among
+        threads, with the same result.
 
         Raises:
             FloatingPointError: A force or speed grew beyond all bounds; the state is that of the
