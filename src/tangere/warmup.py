@@ -1,8 +1,8 @@
 """Every entry kernel run once on a tiny input, so that nothing compiles later in a running session.
 
 With a warm cache this loads the machine code, in about a second; the first time on a machine it
-compiles, under one progress bar. `python -m tangere.warmup` does so on two cores: a second process
-compiles all but the first job, which is the longest, and this one then finds it on disk.
+compiles, under one progress bar. `python -m tangere.warmup` does so on two cores: while this process
+compiles the simulation, a second one compiles what does not need it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import tangere as tg
 from tangere._jit import compiled_count, one_bar
@@ -28,21 +28,27 @@ def jobs() -> Mapping[str, Callable[[], object]]:
         "distance": lambda: _with_two_boxes(tg.distance),
         "contact volume": lambda: _with_two_boxes(tg.contact_volume),
         "devices": _two_devices,
+        "servo": _one_servo,
         "session": _one_touch,
         "penalty": lambda: _one_touch("penalty"),
     }
 
 
-def warm_up(first: int = 0) -> float:
+# Jobs without a simulation, which is by far the longest of all to compile.
+APART = ("distance", "contact volume", "devices", "servo")
+
+
+def warm_up(names: Iterable[str] | None = None) -> float:
     """Seconds that it took to have every entry kernel compiled and loaded in this process.
 
     Args:
-        first: Job to begin with; those before it are left out.
+        names: Jobs to do; None: all.
     """
     start = time.perf_counter()
     with one_bar():
-        for job in [*jobs().values()][first:]:
-            job()
+        for name, job in jobs().items():
+            if names is None or name in names:
+                job()
     return time.perf_counter() - start
 
 
@@ -51,7 +57,7 @@ def warm_up_together() -> float:
     if compiled_count() >= COMPILED:
         return warm_up()
     start = time.perf_counter()
-    code = "from tangere.warmup import warm_up; warm_up(1)"
+    code = "from tangere.warmup import APART, warm_up; warm_up(APART)"
     helper = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
     with one_bar():
         _one_step()
@@ -83,16 +89,20 @@ def _two_devices() -> None:
         device.close()
 
 
-def _one_touch(method: str = "volume") -> None:
-    """Contact loop, tick and paced loop of a hand."""
+def _one_servo() -> None:
+    """The paced loop."""
     from tangere.haptics.servo import warm_up as warm_up_servo
 
+    warm_up_servo()
+
+
+def _one_touch(method: str = "volume") -> None:
+    """Contact loop and tick of a hand."""
     scene = tg.Scene()
     scene.add_floor()
     scene.add_tool(tg.Box(BLOCK), position=(0.0, 0.0, 0.05))
     device = tg.devices.Scripted(lambda _: (0.0, 0.0, 0.049))
     tg.Session(scene, method=method, device=device).run(0.002, realtime=False)
-    warm_up_servo()
 
 
 def _with_two_boxes(function: Callable[..., object]) -> None:
