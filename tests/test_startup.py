@@ -175,4 +175,15 @@ def test_warm_up_runs_every_job_once(monkeypatch: pytest.MonkeyPatch) -> None:
     given = {"a": lambda: ran.append("a"), "b": lambda: ran.append("b")}
     monkeypatch.setattr(warmup, "jobs", lambda: given)
     assert warmup.warm_up() >= 0.0
-    assert ran == ["a", "b"]
+    assert warmup.warm_up(["b"]) >= 0.0
+    assert ran == ["a", "b", "b"]
+
+
+@pytest.mark.nojit
+def test_jobs_apart_are_jobs_without_a_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_step(*_: object) -> None:
+        raise AssertionError("a simulation was stepped")
+
+    monkeypatch.setattr("tangere.simulation.Simulation.step", no_step)
+    assert set(warmup.APART) < set(warmup.jobs())
+    assert warmup.warm_up(warmup.APART) >= 0.0

@@ -1,8 +1,8 @@
 """Every entry kernel run once on a tiny input, so that nothing compiles later in a running session.
 
 With a warm cache this loads the machine code, in about a second; the first time on a machine it
-compiles, under one progress bar. `python -m tangere.warmup` does so on two cores: while this process
-compiles the simulation, a second one compiles what does not need it.
+compiles, under one progress bar. `python -m tangere.warmup` does so on two cores: while this
+process compiles the simulation, a second one compiles what does not need it.
 """
 
 from __future__ import annotations
