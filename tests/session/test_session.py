@@ -148,6 +148,20 @@ def test_penalty_method_pushes_the_same_block() -> None:
         tg.Simulation(pushed_block(), method="penalty")
 
 
+@pytest.mark.parametrize("method", ["volume", "penalty"])
+def test_hand_with_nothing_new_stays_itself(method: str) -> None:
+    """A contact loop faster than the servos takes no hand for the other one."""
+    scene = tg.Scene(gravity=(0.0, 0.0, 0.0))
+    for x, name in ((-0.2, "left"), (0.2, "right")):
+        scene.add_tool(tg.Box((0.04, 0.04, 0.04)), position=(x, 0.0, 0.0), name=name)
+    hands = [tg.devices.Scripted(lambda t: (0.0, 0.0, 0.0)) for _ in range(2)]
+    session = tg.Session(scene, method=method, device=hands)
+    for _ in range(3):
+        session.contact.turn()
+    session.contact.again()
+    np.testing.assert_allclose(session.simulation.positions[:, 0], (-0.2, 0.2), atol=1e-9)
+
+
 def test_recorded_and_loaded_trace_has_the_same_hash(tmp_path: Path) -> None:
     trace = tg.Session(pushed_block(), device=tg.devices.Scripted(push)).run(
         0.3, realtime=False, record=tmp_path / "a.h5"

@@ -31,7 +31,7 @@ from tangere.haptics.layout import (
 )
 from tangere.haptics.mailbox import post, take
 from tangere.haptics.packets import ENDS, Pull, follow_servo, make_packet, pull_tool
-from tangere.scene.scene import Scene, Tool
+from tangere.scene.scene import Body, Scene, Tool
 from tangere.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -47,7 +47,39 @@ DIRECT_KAPPA = 100.0
 DIRECTIONS = np.concatenate([np.eye(3), -np.eye(3)])  # of the springs' ends from the grip
 
 
-class SceneContact:
+class ContactSide:
+    """What every contact side shares: the newest state of each servo, and packets to it."""
+
+    ahead = 0.0  # time of a packet after that of the state it was asked with [s]
+
+    def __init__(self, scene: Scene, dt: float, rigs: list[Rig]) -> None:
+        self.dt = dt
+        self.rigs = rigs
+        self.tools = scene.tools
+        self.turns = 0
+        # one for each hand: a servo that has nothing new is where it was, not where another is
+        self._states = [np.zeros(NSTATE) for _ in rigs]
+        self._last: list[Array] = []
+
+    def newest(self, hand: int) -> Array:
+        """STATE_… of a servo, the last one again if there is nothing new."""
+        rig = self.rigs[hand]
+        take(rig.states, rig.states_at, self._states[hand], NSTATE)
+        return self._states[hand]
+
+    def again(self) -> list[Array]:
+        """The last packets as if they were new: the scene stands still."""
+        for hand, packet in enumerate(self._last):
+            packet[PACKET_TIME] = self.newest(hand)[STATE_TIME] + self.ahead
+        return self._last
+
+    def send(self, packets: list[Array]) -> None:
+        """Give each servo its packet."""
+        for rig, packet in zip(self.rigs, packets, strict=True):
+            post(rig.packets, rig.packets_at, packet, NPACKET)
+
+
+class SceneContact(ContactSide):
     """A simulation whose tools are held by servos."""
 
     def __init__(
@@ -61,13 +93,9 @@ class SceneContact:
             dt: Contact period [s].
             rigs: Where states come from and packets go.
         """
-        self.dt = dt
-        self.rigs = rigs
-        self.tools = scene.tools
+        super().__init__(scene, dt, rigs)
+        self.ahead = dt
         self.simulation = Simulation(_held(scene, dt), method=method, dt=dt)
-        self.turns = 0
-        self._state = np.zeros(NSTATE)
-        self._last: list[Array] = []
         # Model is constant, but the springs' far ends move with the hands: kernels of the step see
         # them through a view that is read-only.
         c = self.simulation._c
@@ -84,22 +112,12 @@ class SceneContact:
 
     def turn(self) -> list[Array]:
         """One contact period: follow the servos and step the scene; a packet for each."""
-        times = [
-            self._follow(tool, rig, at, pull)
-            for tool, rig, (at, pull) in zip(self.tools, self.rigs, self._springs, strict=True)
-        ]
+        times = [self._follow(hand) for hand in range(len(self.tools))]
         self.simulation.step()
         self.turns += 1
         self._last = [
             self._packet(tool, time + self.dt) for tool, time in zip(self.tools, times, strict=True)
         ]
-        return self._last
-
-    def again(self) -> list[Array]:
-        """The last packets as if they were new: the scene stands still."""
-        for rig, packet in zip(self.rigs, self._last, strict=True):
-            take(rig.states, rig.states_at, self._state, NSTATE)
-            packet[PACKET_TIME] = self._state[STATE_TIME] + self.dt
         return self._last
 
     def hold(self, index: int, tool: Tool) -> None:
@@ -108,20 +126,16 @@ class SceneContact:
         springs, _ = self._springs[index]
         self._springs[index] = springs, spring_constants(tool, self.dt)
 
-    def send(self, packets: list[Array]) -> None:
-        """Give each servo its packet."""
-        for rig, packet in zip(self.rigs, packets, strict=True):
-            post(rig.packets, rig.packets_at, packet, NPACKET)
-
-    def _follow(self, tool: Tool, rig: Rig, springs: slice, pull: Pull) -> float:
+    def _follow(self, hand: int) -> float:
         """Put a tool where its servo has it and its springs to the hand; the state's time."""
-        take(rig.states, rig.states_at, self._state, NSTATE)  # else the last one again
-        y, hand = self._state[STATE_TOOL:], self._state[STATE_HAND:]
+        state, tool = self.newest(hand), self.tools[hand]
+        springs, pull = self._springs[hand]
         c, i = self.simulation._c, tool.index
-        follow_servo(c.model, c.state, c.work.pairs, i, y, self.dt, False)
+        follow_servo(c.model, c.state, c.work.pairs, i, state[STATE_TOOL:], self.dt, False)
         c.work.world.stamp[c.model.part_start[i] : c.model.part_start[i + 1]] = -1
-        pull_tool(c.state, self._reach[springs], hand, tool.mass, self._gravity, pull)
-        return float(self._state[STATE_TIME])
+        wanted = state[STATE_HAND:]
+        pull_tool(c.state, self._reach[springs], wanted, tool.mass, self._gravity, pull)
+        return float(state[STATE_TIME])
 
     def _packet(self, tool: Tool, time: float) -> Array:
         """The contacts of a tool."""
@@ -151,13 +165,20 @@ def spring_constants(tool: Tool, dt: float) -> Pull:
     return Pull(tool.index, k, 0.0, math.sqrt(1.5 * gyration), math.inf)
 
 
+def with_bodies(scene: Scene, bodies: list[Body]) -> Scene:
+    """The scene with other records of its bodies."""
+    made = Scene(scene.gravity)
+    made.floors, made.materials = list(scene.floors), dict(scene.materials)
+    made.bodies, made.springs = bodies, list(scene.springs)
+    made._named = {**scene._named, **{body.name: body for body in bodies}}
+    return made
+
+
 def _held(scene: Scene, dt: float) -> Scene:
     """The scene with springs on its tools, and a contact stiffness where theirs is not given."""
-    held = Scene(scene.gravity)
-    held.floors, held.materials = list(scene.floors), dict(scene.materials)
-    held.bodies = [_firm(body, dt) if isinstance(body, Tool) else body for body in scene.bodies]
-    held.springs = list(scene.springs)
-    held._named = dict(scene._named)
+    held = with_bodies(
+        scene, [_firm(body, dt) if isinstance(body, Tool) else body for body in scene.bodies]
+    )
     for tool in scene.tools:
         pull = spring_constants(tool, dt)
         for end in DIRECTIONS:

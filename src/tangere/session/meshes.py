@@ -19,16 +19,15 @@ from tangere.geometry.shapes import Shape
 from tangere.haptics import layout
 from tangere.haptics.layout import (
     NPACKET,
-    NSTATE,
     STATE_TIME,
     STATE_TOOL,
     TOOL_POSITION,
     Rig,
 )
-from tangere.haptics.mailbox import post, take
 from tangere.haptics.packets import follow_servo
 from tangere.scene.compile import principal_frame, quaternion_of
 from tangere.scene.scene import Body, Scene, Tool
+from tangere.session.contact import ContactSide, with_bodies
 from tangere.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ class Untouched(Shape):
         return self.shape.moments()
 
 
-class MeshContact:
+class MeshContact(ContactSide):
     """A simulation whose tools touch it through distance fields."""
 
     def __init__(self, scene: Scene, method: Penalty, dt: float, rigs: list[Rig]) -> None:
@@ -63,10 +62,7 @@ class MeshContact:
             dt: Contact period [s].
             rigs: Where states come from and packets go.
         """
-        self.dt = dt
-        self.rigs = rigs
-        self.tools = scene.tools
-        self.turns = 0
+        super().__init__(scene, dt, rigs)
         self.simulation = Simulation(_without_tools(scene), dt=dt)
         self._others = [body for body in scene.bodies if not isinstance(body, Tool)]
         self._free = [row for row, body in enumerate(self._others) if not body.fixed]
@@ -81,17 +77,15 @@ class MeshContact:
             )
             for tool in self.tools
         ]
-        self._state = np.zeros(NSTATE)
-        self._last: list[Array] = []
 
     def turn(self) -> list[Array]:
         """One contact period: find the planes, push the bodies, step the scene."""
         c = self.simulation._c
         packets = []
         rows = [body.index for body in self._others]
-        for tool, rig, contact in zip(self.tools, self.rigs, self._contacts, strict=True):
-            take(rig.states, rig.states_at, self._state, NSTATE)
-            y = self._state[STATE_TOOL:]
+        for hand, (tool, contact) in enumerate(zip(self.tools, self._contacts, strict=True)):
+            state = self.newest(hand)
+            y = state[STATE_TOOL:]
             follow_servo(c.model, c.state, c.work.pairs, tool.index, y, self.dt, True)
             poses = contact.placed.poses
             for row, body in enumerate((tool.index, *rows)):
@@ -105,28 +99,16 @@ class MeshContact:
                 at = penalty.POSE_OMEGA
                 poses[row, at : at + 3] = c.state.omega[body]
             contact.update(period=self.dt)
-            packets.append(self._packet(contact, y, float(self._state[STATE_TIME])))
+            packets.append(self._packet(contact, y, float(state[STATE_TIME])))
         self._push()
         self.simulation.step()
         self.turns += 1
         self._last = packets
         return packets
 
-    def again(self) -> list[Array]:
-        """The last packets as if they were new: the scene stands still."""
-        for rig, packet in zip(self.rigs, self._last, strict=True):
-            take(rig.states, rig.states_at, self._state, NSTATE)
-            packet[layout.PACKET_TIME] = self._state[STATE_TIME]
-        return self._last
-
     def hold(self, index: int, tool: Tool) -> None:
         """Another coupling of a tool; the scene does not feel it."""
         self.tools[index] = tool
-
-    def send(self, packets: list[Array]) -> None:
-        """Give each servo its packet."""
-        for rig, packet in zip(self.rigs, packets, strict=True):
-            post(rig.packets, rig.packets_at, packet, NPACKET)
 
     def _push(self) -> None:
         """Impulses of all tools on the bodies: v += f dt/m, L += τ dt."""
@@ -171,12 +153,10 @@ def _frame(body: Body) -> tuple[Array, Array]:
 
 def _without_tools(scene: Scene) -> Scene:
     """The scene with tools that touch nothing."""
-    bare = Scene(scene.gravity)
-    bare.floors, bare.materials = list(scene.floors), dict(scene.materials)
-    bare.bodies = [
-        replace(body, shape=Untouched(body.shape)) if isinstance(body, Tool) else body
-        for body in scene.bodies
-    ]
-    bare.springs = list(scene.springs)
-    bare._named = dict(scene._named)
-    return bare
+    return with_bodies(
+        scene,
+        [
+            replace(body, shape=Untouched(body.shape)) if isinstance(body, Tool) else body
+            for body in scene.bodies
+        ],
+    )
