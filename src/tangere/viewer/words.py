@@ -38,7 +38,7 @@ METHODS = {
     "penalty": (
         "Points of one surface inside the distance field of the other press back, grouped into a "
         "few planes that the servo knows.",
-        "Otaduy &amp; Lin, IEEE Transactions on Robotics 22 (2006)",
+        "Otaduy &amp; Lin, World Haptics Conference (2005)",
     ),
 }
 INTEGRATORS = {
