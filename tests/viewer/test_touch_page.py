@@ -210,7 +210,9 @@ def test_a_recording_starts_stops_and_opens(held: Held) -> None:
 
 def test_a_fault_is_said_in_words(held: Held) -> None:
     held.touch.session.tell_fault(FAULT_STALE)
-    held.page.get_by_role("alert").filter(has_text=FAULTS[FAULT_STALE]).first.wait_for()
+    said = held.page.get_by_role("alert").filter(has_text=FAULTS[FAULT_STALE]).first
+    said.wait_for()
+    assert FAULTS[FAULT_STALE] in said.inner_text()
     held.press("Reset")
 
 
