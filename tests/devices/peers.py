@@ -89,17 +89,11 @@ class Peer:
         pass
 
 
-class DhdPeer(Peer):
-    right, away, up = Y, -X, Z
+class SdkPeer(Peer):
+    """A vendor's library with one device, faked."""
+
     served = True
-
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        super().__init__(patch)
-        self.fake = FakeDhd()
-        self.fake.install(patch)
-
-    def make(self) -> Adapter:
-        return ForceDimension()
+    fake: FakeDhd | FakeHd
 
     def place(self, position: Vector, axis: Vector, angle: float) -> None:
         self.fake.position = position.tolist()
@@ -113,6 +107,18 @@ class DhdPeer(Peer):
 
     def spoil(self) -> None:
         self.fake.position = [float("nan")] * 3
+
+
+class DhdPeer(SdkPeer):
+    right, away, up = Y, -X, Z
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        super().__init__(patch)
+        self.fake: FakeDhd = FakeDhd()
+        self.fake.install(patch)
+
+    def make(self) -> Adapter:
+        return ForceDimension()
 
     def drop(self) -> None:
         self.fake.dead = True
@@ -127,31 +133,17 @@ class DhdPeer(Peer):
         self.fake.devices = 0
 
 
-class HdPeer(Peer):
+class HdPeer(SdkPeer):
     right, away, up = X, -Z, Y
     metre = newton_metre = 1000.0
-    served = True
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         super().__init__(patch)
-        self.fake = FakeHd()
+        self.fake: FakeHd = FakeHd()
         self.fake.install(patch)
 
     def make(self) -> Adapter:
         return OpenHaptics()
-
-    def place(self, position: Vector, axis: Vector, angle: float) -> None:
-        self.fake.position = position.tolist()
-        self.fake.frame = turn_matrix(axis, angle)
-
-    def shown(self) -> list[tuple[Vector, Vector]]:
-        return [(np.array(f), np.array(t)) for f, t in list(self.fake.shown)]
-
-    def press(self) -> None:
-        self.fake.buttons = 1
-
-    def spoil(self) -> None:
-        self.fake.position = [float("nan")] * 3
 
     def drop(self) -> None:
         self.fake._running = False
