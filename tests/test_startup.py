@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -76,6 +77,34 @@ def test_an_edited_callee_in_another_file_is_compiled_anew(copy: Path, tmp_path:
     assert run_copy(copy, cache) == (8.0, 0)
     callee.write_text(CALLEE.replace("3.0", "5.0"))
     assert run_copy(copy, cache) == (10.0, 0), "a constant is part of the machine code"
+
+
+def test_a_called_kernel_is_kept_for_callers_to_come_without_machine_code(
+    copy: Path, tmp_path: Path
+) -> None:
+    cache = tmp_path / "cache"
+
+    def kept() -> list[str]:
+        names = (path.name for path in cache.rglob("*.nbc"))
+        return sorted(re.sub(r"-\d+\.py.*", "", name) for name in names)
+
+    assert run_copy(copy, cache) == (6.0, 0)
+    assert kept() == ["caller.twice_scaled", "inner-callee.scaled"]
+    caller = copy / "collision" / "caller.py"
+    caller.write_text(CALLER.replace("2.0 *", "4.0 *"))
+    told = python(
+        f"import sys; sys.path.insert(0, {str(copy.parent)!r})\n"
+        "from numba.core import event\n"
+        "from tangere.collision.caller import twice_scaled\n"
+        "from tangere.collision.callee import scaled\n"
+        "with event.install_recorder('numba:compile') as seen: first = twice_scaled(1.0)\n"
+        "print(first, *(e.data['dispatcher'].py_func.__name__ for _, e in seen.buffer))\n"
+        "print(scaled(1.0))  # and from Python",
+        TANGERE_CACHE_DIR=str(cache),
+        NUMBA_DISABLE_JIT="0",
+    ).stdout.split()
+    assert told == ["12.0", "twice_scaled", "twice_scaled", "3.0"], "begin and end of one compile"
+    assert "callee.scaled" in kept(), "machine code is made when the interpreter calls"
 
 
 def test_only_modules_that_can_notice_an_edit_change_their_hash(copy: Path) -> None:

@@ -150,41 +150,51 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
         return function
     import numba
 
+    from tangere._inner import InnerCache, InnerCompiler
+
     # A function outside the package is not in the hash: caching it could return stale code.
     module = function.__module__
     folder = kernel_folder(module) if module.startswith("tangere.") else None
     # The option is global to Numba: other packages' functions keep the folder they had.
     elsewhere = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder) if folder else elsewhere
+    options = {
+        "nogil": True,
+        "no_cfunc_wrapper": True,
+        "error_model": "numpy",
+        "fastmath": {"contract"},
+        "boundscheck": CHECKED,
+    }
     try:
-        compiled = numba.njit(
-            nogil=True,
-            cache=folder is not None,
-            error_model="numpy",
-            fastmath={"contract"},
-            boundscheck=CHECKED,
-        )(function)
+        compiled = numba.njit(cache=folder is not None, **options)(function)
+        called = numba.njit(pipeline_class=InnerCompiler, no_cpython_wrapper=True, **options)(
+            function
+        )
+        if folder is not None:
+            called._cache = InnerCache(function)
     finally:
         numba.config.CACHE_DIR = elsewhere
-    _forget_literals(compiled)
+    _let_kernels_call(compiled, called)
     _progress().total += 1
     return cast("Callable[P, R]", compiled)
 
 
-def _forget_literals(compiled: Any) -> None:
-    """Let f(0) and f(n) called from other kernels share one compiled version of f.
+def _let_kernels_call(compiled: Any, called: Any) -> None:
+    """Other kernels that name `compiled` are given `called`.
 
-    Numba would make one per constant argument: a quarter of the first start, for no gain in speed.
+    f(0) and f(n) share one compiled version of f: Numba would make one per constant argument, a
+    quarter of the first start, for no gain in speed.
     """
     from numba.core.types import unliteral
 
-    template = compiled.get_call_template
-
     def call_template(args: Any, named: Any) -> Any:
         plain = tuple(unliteral(each) for each in args)
-        return template(plain, {key: unliteral(each) for key, each in named.items()})
+        return called.get_call_template(
+            plain, {key: unliteral(each) for key, each in named.items()}
+        )
 
     compiled.get_call_template = call_template
+    compiled.get_overload = called.get_overload
 
 
 @contextmanager
