@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -61,7 +63,7 @@ def in_thread(**wishes: object) -> pacing.Granted:
     thread = threading.Thread(target=lambda: got.append(pacing.claim(**wishes)))  # type: ignore[arg-type]
     thread.start()
     thread.join()
-    pacing.unlock_memory()
+    pacing.release()
     return got[0]
 
 
@@ -100,3 +102,69 @@ def test_a_refusal_comes_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> Non
     words = " ".join(granted.advice)
     for remedy in ("rtprio", "memlock", "choose one of"):
         assert remedy in words
+
+
+def cores_of_threads(pid: int) -> set[frozenset[int]]:
+    """Cores that the threads of a process may use."""
+    tasks = os.listdir(f"/proc/{pid}/task")
+    return {frozenset(os.sched_getaffinity(int(task))) for task in tasks}
+
+
+@compiled
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core")
+def test_others_stay_off_the_core_of_a_servo_until_it_is_released() -> None:
+    before = frozenset(os.sched_getaffinity(0))
+    got: list[tuple[int | None, set[int]]] = []
+    claimed, end = threading.Event(), threading.Event()
+
+    def claim() -> None:
+        core = pacing.claim(priority=None).core
+        got.append((core, os.sched_getaffinity(0)))
+        claimed.set()
+        end.wait()
+
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    thread = threading.Thread(target=claim)
+    thread.start()
+    try:
+        claimed.wait()
+        core, own = got[0]
+        assert core is not None
+        assert own == {core}
+        assert cores_of_threads(os.getpid()) == {frozenset({core}), before - {core}}
+        assert cores_of_threads(child.pid) == {before - {core}}
+        later = subprocess.run(
+            [sys.executable, "-c", "import os; print(os.sched_getaffinity(0))"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert later.stdout.strip() == str(set(before - {core})), "a child started later, too"
+    finally:
+        end.set()
+        thread.join()
+        pacing.release()
+        after = cores_of_threads(os.getpid()) | cores_of_threads(child.pid)
+        child.communicate(b"\n")
+    assert after == {before}
+
+
+@compiled
+def test_the_core_with_the_fewest_interrupts_of_devices_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = (
+        "           CPU0       CPU1       CPU2\n"
+        " 24:         70          5          5  IO-APIC   5-edge      disk\n"
+        " 25:          1          0          0  PCI-MSIX  6-edge      net\n"
+        "LOC:          0          0   12831784  Local timer interrupts\n"
+        "ERR:          0\n"
+    )
+    monkeypatch.setattr("pathlib.Path.read_text", lambda _: table)
+    assert pacing._interrupts() == {0: 71, 1: 5, 2: 5}
+    taken: list[object] = []
+    monkeypatch.setattr(pacing, "_allowed", lambda: frozenset({0, 1, 2}))
+    monkeypatch.setattr(pacing, "_move", lambda *_: None)
+    monkeypatch.setattr(os, "sched_setaffinity", lambda _, cores: taken.append(cores))
+    assert in_thread(priority=None).core == 2, "of equals the last"
+    assert taken == [{2}]

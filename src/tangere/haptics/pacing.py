@@ -13,11 +13,14 @@ clock: Python's own paces the compiled tick (`wait_in_python`) and there is noth
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tangere._jit import JIT_DISABLED, kernel
@@ -69,7 +72,9 @@ def claim(priority: int | None = PRIORITY, core: int | None = None, *, pin: bool
 
     Args:
         priority: Real-time priority, None to stay as it is.
-        core: Core to run on alone; None takes the last of those allowed, where there are several.
+        core: Core to run on alone; None takes the one with the fewest interrupts of those allowed,
+            where there are several. Until `release` the other threads of this process and of those
+            that it has started stay off it.
         pin: Whether to ask for a core at all.
     """
     if PORTABLE:
@@ -91,10 +96,12 @@ def claim(priority: int | None = PRIORITY, core: int | None = None, *, pin: bool
     return Granted(True, got_priority, got_core, _lock_memory(advice), tuple(advice))
 
 
-def unlock_memory() -> None:
-    """Let the system page this process again."""
+def release() -> None:
+    """Let the system page this process again, and its threads run on all cores."""
     if not PORTABLE:
         _libc().munlockall()
+        while _CLAIMED:
+            _move(_allowed() - {_CLAIMED.pop()}, _allowed())
 
 
 def _raise_priority(priority: int, advice: list[str]) -> int | None:
@@ -113,14 +120,17 @@ def _raise_priority(priority: int, advice: list[str]) -> int | None:
 
 
 def _pin(core: int | None, advice: list[str]) -> int | None:
-    allowed = sorted(os.sched_getaffinity(0))
+    allowed = sorted(_allowed())
     if core is None:
         if len(allowed) < 2:
             advice.append("one core only: the servo shares it with everything else")
             return None
-        core = allowed[-1]
+        count = _interrupts()
+        core = min(allowed, key=lambda each: (count.get(each, 0), -each))
     try:
         os.sched_setaffinity(0, {core})
+        _move(_allowed(), _allowed() - {core})
+        _CLAIMED.add(core)
     except OSError as error:
         advice.append(
             f"core {core} was refused ({error.strerror}): choose one of "
@@ -128,6 +138,50 @@ def _pin(core: int | None, advice: list[str]) -> int | None:
         )
         return None
     return core
+
+
+_CLAIMED: set[int] = set()  # cores that others stay off
+
+
+@functools.cache
+def _allowed() -> frozenset[int]:
+    """Cores that this process had before any of them was claimed."""
+    return frozenset(os.sched_getaffinity(os.getpid()))
+
+
+def _move(off: frozenset[int], to: frozenset[int]) -> None:
+    """Threads of this process and of those it has started that may use `off` may now use `to`.
+
+    Those that were given other cores on purpose keep them.
+    """
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it ended meanwhile
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    family = {os.getpid()}
+    while grown := {one for one, parent in parents.items() if parent in family} - family:
+        family |= grown
+    for member in family:
+        for task in Path(f"/proc/{member}/task").glob("[0-9]*"):
+            with suppress(OSError):
+                if os.sched_getaffinity(int(task.name)) == off:
+                    os.sched_setaffinity(int(task.name), to)
+
+
+def _interrupts() -> dict[int, int]:
+    """Interrupts of devices that each core has served so far."""
+    try:
+        head, *lines = Path("/proc/interrupts").read_text().splitlines()
+    except OSError:
+        return {}
+    cores = [int(word.removeprefix("CPU")) for word in head.split()]
+    counts = dict.fromkeys(cores, 0)
+    for line in lines:
+        name, *words = line.split()
+        if name.rstrip(":").isdigit():  # the others are the cores' own
+            for core, word in zip(cores, words, strict=False):
+                counts[core] += int(word)
+    return counts
 
 
 def _lock_memory(advice: list[str]) -> bool:

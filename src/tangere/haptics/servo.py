@@ -355,7 +355,7 @@ class Servo:
             self._thread.join(JOIN)
             _RUNNING.discard(self)
             if not _RUNNING:
-                pacing.unlock_memory()
+                pacing.release()
         if not self.running:
             leave(self._first, self._second, self.loop)
 
