@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import subprocess
 import sys
@@ -389,3 +390,18 @@ def test_the_portable_loop_can_be_forced() -> None:
 
 def test_nobody_else_is_left_running() -> None:
     assert "tangere-servo" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_touching_pages_gives_memory_and_changes_nothing() -> None:
+    pages = 4000
+    array = np.frombuffer(mmap.mmap(-1, pages * mmap.PAGESIZE)).reshape(pages, -1)
+    array[7, 5] = 3.0
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1])
+
+    before = resident() if Path("/proc/self/statm").exists() else None
+    servo.touch_pages(array)
+    if before is not None:
+        assert resident() - before > 0.9 * pages
+    assert array.sum() == array[7, 5] == 3.0

@@ -12,13 +12,15 @@ loaded and stored as one: see `CTL_…`.
 from __future__ import annotations
 
 import atexit
+import mmap
 import threading
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tangere._jit import JIT_DISABLED, kernel, one_bar
 from tangere._ptr import PtrI8, load, off, ptr, store
@@ -337,6 +339,8 @@ class Servo:
     def _run(self) -> None:
         try:
             self.granted = pacing.claim(*self._wish[:2], pin=self._wish[2])
+            for array in (*self._first, *self._second, *self.loop):
+                touch_pages(array)
             self._ready.set()
             if pacing.PORTABLE:
                 pace_in_python(self._first, self._second, self.loop)
@@ -439,6 +443,17 @@ def pace_in_python(first: Rig, second: Rig, loop: Loop) -> None:
         start = pacing.wait_in_python(begin + int(c[CTL_NEXT]) * period, spin)
         do_tick(first, second, loop, start)
         end_tick(loop, start, pacing.clock_ns())
+
+
+def touch_pages(array: NDArray[Any]) -> None:
+    """Have memory behind all of an array, its values unchanged.
+
+    The system gives memory when a page is first written to, which may take milliseconds: not in the
+    middle of a tick.
+    """
+    flat = array.reshape(-1)
+    some = flat[:: max(1, mmap.PAGESIZE // array.itemsize)]
+    some[:] = some.copy()
 
 
 def warm_up() -> None:
