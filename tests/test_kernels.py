@@ -7,12 +7,15 @@ after an edit there (see `tangere._jit`): the last two tests rule that out.
 from __future__ import annotations
 
 import ast
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tangere import _jit
+from tangere.haptics.pacing import PORTABLE
+from tangere.warmup import warm_up
 
 # Past this a kernel's parameters belong in a group (a NamedTuple).
 MAX_PARAMETERS = 12
@@ -50,6 +53,39 @@ def imported(module: str) -> set[str]:
             names.add(str(node.module))
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
     return names & BY_NAME.keys()
+
+
+def called_by_python() -> set[tuple[str, str]]:
+    """Module and name of every kernel that is named outside of kernels and of benchmarks."""
+    own = {module_name(source): {node.name for node in kernels(source)} for source in SOURCES}
+    found: set[tuple[str, str]] = set()
+    for source, tree in TREES.items():
+        module = module_name(source)
+        if module.startswith("tangere.bench."):
+            continue
+        names = {name: (module, name) for name in own[module]}
+        modules: dict[str, str] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                origin = str(node.module)
+                for alias in node.names:
+                    name = alias.asname or alias.name
+                    if alias.name in own.get(origin, ()):
+                        names[name] = (origin, alias.name)
+                    elif f"{origin}.{alias.name}" in own:
+                        modules[name] = f"{origin}.{alias.name}"
+        bodies = {id(node) for kernel in kernels(source) for node in ast.walk(kernel)}
+        for node in ast.walk(tree):
+            if id(node) in bodies:
+                continue
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                found |= {names[node.func.id]} if node.func.id in names else set()
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                owner = node.func.value
+                if isinstance(owner, ast.Name) and owner.id in modules:
+                    if node.func.attr in own[modules[owner.id]]:
+                        found.add((modules[owner.id], node.func.attr))
+    return found
 
 
 KERNELS = [(source, node) for source in SOURCES for node in kernels(source)]
@@ -100,3 +136,19 @@ def test_hash_of_a_kernel_module_covers_all_it_imports(module: str) -> None:
 def test_no_kernel_module_reaches_others_through_the_lazy_package() -> None:
     for source, _ in KERNELS:
         assert "tangere" not in imported(module_name(source)), source
+
+
+def test_the_warm_up_leaves_nothing_to_compile() -> None:
+    """A kernel that Python calls has machine code of its own; one that is missed compiles later."""
+    if _jit.JIT_DISABLED:
+        pytest.skip("nothing is compiled")
+    warm_up()
+    other_loop = {"do_tick", "end_tick"} if not PORTABLE else {"serve"}
+    cold = {
+        f"{module}.{name}"
+        for module, name in called_by_python()
+        if name not in other_loop
+        and name != "ptr"  # of `_ptr` itself, in plain Python
+        and not getattr(importlib.import_module(module), name).overloads
+    }
+    assert cold == set()

@@ -12,6 +12,8 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 
+import numpy as np
+
 import tangere as tg
 from tangere._jit import compiled_count, one_bar
 
@@ -25,17 +27,18 @@ def jobs() -> Mapping[str, Callable[[], object]]:
     return {
         "simulation": _one_step,
         "contact law": _one_law,
-        "distance": lambda: _with_two_boxes(tg.distance),
-        "contact volume": lambda: _with_two_boxes(tg.contact_volume),
+        "distance": _one_distance,
+        "contact volume": _one_volume,
         "devices": _two_devices,
         "servo": _one_servo,
+        "tool": _one_tool,
         "penalty": _one_query,
         "session": _one_touch,
     }
 
 
 # Jobs without a simulation, which is by far the longest of all to compile.
-APART = ("distance", "contact volume", "devices", "servo", "penalty")
+APART = ("distance", "contact volume", "devices", "servo", "tool", "penalty")
 
 
 def warm_up(names: Iterable[str] | None = None) -> float:
@@ -84,9 +87,12 @@ def _block_on_floor() -> tg.Simulation:
 
 def _two_devices() -> None:
     """The ones whose motion is computed: what they need is compiled when they are opened."""
+    from tangere.maths.quat import from_vector, product, unit
+
     for device in (tg.devices.Browser(), tg.devices.Hand()):
         device.open()
         device.close()
+    unit(product(from_vector((0.0, 0.0, 0.0)), UPRIGHT))  # a space mouse adds up its turns
 
 
 def _one_servo() -> None:
@@ -96,11 +102,26 @@ def _one_servo() -> None:
     warm_up_servo()
 
 
+def _one_tool() -> None:
+    """Steps of a tool by itself, as experiments make them."""
+    from tangere.haptics.layout import NHAND, NOUT, NTOOL, new_rig
+    from tangere.haptics.tool import step_along, step_once
+
+    rig = new_rig()
+    step_once(rig.settings, rig.tool, rig.hand, rig.packet, 0.0, rig.grips, rig.out)
+    hands, rows = rig.hand.reshape(1, NHAND), np.zeros((1, NTOOL + NOUT))
+    step_along(rig.settings, rig.tool, hands, rig.packet, rig.grips, rig.out, rows)
+
+
 def _one_query() -> None:
     """Distance fields, contacts and planes of the penalty method."""
+    from tangere.contact.penalty.field import build
     from tangere.contact.penalty.method import PenaltyContact
+    from tangere.contact.penalty.samples import scatter
 
     box = tg.Box(BLOCK)
+    spacing = 0.25 * BLOCK[0]
+    scatter(*box.surface(), build(*box.surface(), spacing), spacing)  # the user's may be on disk
     contact = PenaltyContact(box, [box], [((0.0, 0.0, 1.0), 0.0)])
     contact.query(((0.0, 0.0, 0.0499), UPRIGHT), body_poses=[((0.1, 0.0, 0.05), UPRIGHT)])
     contact.update()
@@ -115,10 +136,15 @@ def _one_touch() -> None:
     tg.Session(scene, device=device).run(0.002, realtime=False)
 
 
-def _with_two_boxes(function: Callable[..., object]) -> None:
+def _one_distance() -> None:
+    from tangere.collision.distance import warm_up as warm_up_distance
+
+    warm_up_distance(tg.Box(BLOCK).parts()[0])
+
+
+def _one_volume() -> None:
     box = tg.Box(BLOCK)
-    for way in (0.09, 0.2):  # overlapping, apart
-        function(box, ((0.0, 0.0, 0.0), UPRIGHT), box, ((way, 0.01, 0.02), UPRIGHT))
+    tg.contact_volume(box, ((0.0, 0.0, 0.0), UPRIGHT), box, ((0.09, 0.01, 0.02), UPRIGHT))
 
 
 if __name__ == "__main__":

@@ -97,6 +97,12 @@ def part_distance(p: Polyhedron, q: Polyhedron) -> tuple[float, Array]:
     return d, out
 
 
+def warm_up(p: Polyhedron) -> None:
+    """Compile or load all that a distance may need, for the rare case too."""
+    part_distance(p, p)
+    _enumerate(p, edges(p), p, edges(p), np.empty(9))
+
+
 def checked_poses(pose_a: Pose, pose_b: Pose) -> tuple[Array, Array, Array, Array]:
     """Rotation of a, rotation of b, position of a, and position of b seen from there.
 

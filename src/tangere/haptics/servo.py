@@ -40,8 +40,8 @@ from tangere.haptics.layout import (
     new_mailbox,
     new_rig,
 )
-from tangere.haptics.mailbox import DROPPED, new_ring, post, push, take
-from tangere.haptics.safety import MEM_PAUSED
+from tangere.haptics.mailbox import DROPPED, drain, new_ring, post, push, take
+from tangere.haptics.safety import MEM_PAUSED, place_hand
 from tangere.haptics.tick import rig_pointers, tick
 from tangere.maths.vec import Array, LongArray
 
@@ -464,6 +464,8 @@ def warm_up() -> None:
     loop = new_loop(1, 1000.0, ring_rows=1)
     with one_bar():
         take(spare.outbox, spare.outbox_at, spare.send, NSEND)
+        drain(loop.ring, loop.ring_at, np.zeros_like(loop.ring))
+        place_hand(spare.settings, spare.reading, spare.memory, spare.hand)
         if pacing.PORTABLE:
             do_tick(spare, spare, loop, 0)
             end_tick(loop, 0, 0)

@@ -76,10 +76,7 @@ def surface_samples(points: Array, faces: IntArray, field: Field, most: int) -> 
         field: Its distance field: points inside another part of the body are left out.
         most: About so many points at most; a larger surface gets them further apart.
     """
-    corners = points[faces]
-    cross = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    area = 0.5 * np.linalg.norm(cross, axis=1)
-    spacing = max(field.spacing, float(np.sqrt(area.sum() / most)))
+    spacing = max(field.spacing, float(np.sqrt(_areas(points, faces).sum() / most)))
     key = hashlib.sha256(CACHE_FORMAT)
     key.update(f"{spacing!r} {field.spacing!r} {points.shape} {faces.shape}".encode())
     key.update(np.ascontiguousarray(points, dtype="<f8").tobytes())
@@ -88,9 +85,15 @@ def surface_samples(points: Array, faces: IntArray, field: Field, most: int) -> 
     stored = read_arrays(path, ("points", "balls", "links"))
     if stored is not None:
         return Samples(stored[0], stored[1], stored[2], spacing)
-    candidates = np.concatenate(
-        (*_sharp_points(points, faces, spacing), _face_points(points, faces, area, spacing))
-    )
+    made = scatter(points, faces, field, spacing)
+    write_arrays(path, points=made.points, balls=made.balls, links=made.links)
+    return made
+
+
+def scatter(points: Array, faces: IntArray, field: Field, spacing: float) -> Samples:
+    """Sample points of a closed surface so far apart [m], the cache left aside."""
+    on_faces = _face_points(points, faces, _areas(points, faces), spacing)
+    candidates = np.concatenate((*_sharp_points(points, faces, spacing), on_faces))
     size = 1 << int(np.ceil(np.log2(2 * len(candidates) + 1)))
     heads, following = np.full(size, -1, np.int64), np.full(len(candidates), -1, np.int64)
     kept = np.zeros(len(candidates), dtype=np.bool_)
@@ -99,9 +102,15 @@ def surface_samples(points: Array, faces: IntArray, field: Field, most: int) -> 
     values, _ = sample_field(field, chosen[:, POINT : POINT + 3])
     chosen = np.ascontiguousarray(chosen[values > -BURIED * field.spacing])
     order, balls, links = _tree(chosen[:, POINT : POINT + 3])
-    chosen = np.ascontiguousarray(chosen[order])
-    write_arrays(path, points=chosen, balls=balls, links=links)
-    return Samples(chosen, balls, links, spacing)
+    return Samples(np.ascontiguousarray(chosen[order]), balls, links, spacing)
+
+
+def _areas(points: Array, faces: IntArray) -> Array:
+    """Of the triangles [m²]."""
+    corners = points[faces]
+    cross = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    area: Array = 0.5 * np.linalg.norm(cross, axis=1)
+    return area
 
 
 def _sharp_points(points: Array, faces: IntArray, spacing: float) -> tuple[Array, Array]:
