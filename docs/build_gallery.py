@@ -37,6 +37,11 @@ HEADLINES = (
     ("falling-cube", "rest-5", "tilted cube dropped from 1 m: rests on its face after"),
     ("block-tower", "13-drift", "tower of 13 blocks: largest drift in 4 s"),
     ("block-tower", "linear", "time per step over 1 to 13 blocks: R² of a straight line"),
+    ("block-tower", "stiff-sink", "the same tower, implicit steps of 5 ms: the top sinks by"),
+    ("block-tower", "arch", "arch of 15 stones: largest motion in a minute"),
+    ("free-spoon", "lag-100g", "spoon of 100 g in a waving hand: lags by"),
+    ("spoon-and-cup", "depth-2", "spoon of 10 g on a cup: largest depth of a contact"),
+    ("two-hands", "median", "a block lifted between two hands: median time of a step"),
 )
 # Figures of the experiments that the README shows.
 README_PICTURES = ("spin-down-1",)
