@@ -177,3 +177,16 @@ def build_gallery() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_fence_that_opens_is_closed(page: Path) -> None:
+    opened = ""
+    for line in page.read_text(encoding="utf-8").splitlines():
+        ticks = line[: len(line) - len(line.lstrip("`"))]
+        if opened and not line.lstrip("`").strip() and ticks == opened:
+            opened = ""
+        elif len(ticks) >= 3:
+            assert not opened or len(ticks) < len(opened), f"{page.name}: not closed before {line}"
+            opened = opened or ticks
+    assert not opened, f"{page.name}: not closed at the end"
