@@ -104,10 +104,21 @@ def _one_servo() -> None:
 
 def _one_tool() -> None:
     """Steps of a tool by itself, as experiments make them."""
-    from tangere.haptics.layout import NHAND, NOUT, NTOOL, new_rig
+    from tangere.haptics.layout import (
+        NHAND,
+        NOUT,
+        NTOOL,
+        SET_INERTIA,
+        SET_MASS,
+        SET_STEP,
+        new_rig,
+    )
     from tangere.haptics.tool import step_along, step_once
 
     rig = new_rig()
+    tg.VirtualCoupling().apply(rig.settings)
+    rig.settings[SET_STEP], rig.settings[SET_MASS] = 1e-3, 0.01
+    rig.settings[SET_INERTIA : SET_INERTIA + 3] = 1e-5
     step_once(rig.settings, rig.tool, rig.hand, rig.packet, 0.0, rig.grips, rig.out)
     hands, rows = rig.hand.reshape(1, NHAND), np.zeros((1, NTOOL + NOUT))
     step_along(rig.settings, rig.tool, hands, rig.packet, rig.grips, rig.out, rows)
