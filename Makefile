@@ -64,6 +64,7 @@ docs: $(VENV)/.docs
 # The plain-Python build gives the coverage of the kernels; the checked build turns a bad index into
 # an error; the whole suite runs last, so that its closing line is the last one seen. Each compiled
 # build is warmed up first: otherwise all test processes would compile the same kernels at once.
+# Sessions in real time and pages in a browser come last and one at a time.
 test: test-nojit test-checked test-quick
 
 test-nojit: $(VENV)/.dev
@@ -75,11 +76,13 @@ test-checked: $(VENV)/.dev
 
 test-quick: $(VENV)/.dev
 	$(PY) -m tangere.warmup
-	$(PYTEST) -n auto -m 'not slow'
+	$(PYTEST) -n auto -m 'not slow and not live'
+	$(PYTEST) -m 'live and not slow'
 
 test-slow: $(VENV)/.dev
 	$(PY) -m tangere.warmup
-	$(PYTEST) -n auto -m slow
+	$(PYTEST) -n auto -m 'slow and not live'
+	$(PYTEST) -m 'slow and live'
 
 lint: $(VENV)/.dev
 	$(VENV)/bin/ruff format --check .

@@ -23,10 +23,27 @@ PLAIN_FOLDERS = {"experiments", "geometry", "scene", "viewer"}
 # ... but for whole experiments and scenes that run for seconds.
 LONG_FILES = {"test_claims.py", "test_energy_audit.py", "test_touch.py", "test_watch.py"}
 
+# These run against the clock, with a servo on a core of its own: not beside other tests.
+LIVE_FOLDERS = {"session"}
+LIVE_FILES = {
+    "test_conformance.py",
+    "test_host.py",
+    "test_hostile_page.py",
+    "test_lost_session.py",
+    "test_pacing.py",
+    "test_page.py",
+    "test_servo.py",
+    "test_snapshot.py",
+    "test_touch.py",
+    "test_touch_page.py",
+}
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the plain folders, so that their lines count in the coverage run."""
+    """Mark what counts in the coverage run, and what runs against the clock."""
     for item in items:
+        if item.path.parent.name in LIVE_FOLDERS or item.path.name in LIVE_FILES:
+            item.add_marker(pytest.mark.live)
         plain = item.path.parent.name in PLAIN_FOLDERS and item.path.name not in LONG_FILES
         if JIT_DISABLED and plain:
             item.add_marker(pytest.mark.nojit)

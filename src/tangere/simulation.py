@@ -297,7 +297,8 @@ class Simulation:
         rows = [self._row(thing) for thing in (a, b)]
         if not any(self._c.model.inv_mass[row] > 0.0 for row in rows):
             raise SceneError("contact_law: neither of the two can move, so they have no contact")
-        return law_between(self._c.model, rows[0], rows[1], self.dt, self.integrator == "implicit")
+        implicit, point = self.integrator == "implicit", not isinstance(self.method, Volume)
+        return law_between(self._c.model, rows[0], rows[1], self.dt, implicit, point)
 
     def _row(self, thing: Body | Floor | str | int) -> int:
         """Row of a body or a floor in the model."""

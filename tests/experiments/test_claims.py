@@ -12,7 +12,7 @@ from tangere.experiments.figures import png, svg
 from tangere.experiments.registry import EXPERIMENTS
 
 # Claims on time per step: true on a quiet machine, and no business of a unit test.
-TIMING = {"linear", "ratio"}
+TIMING = {"linear", "ratio", "median", "late"}
 # Claims on the outcome of a search: a short one is a lottery.
 SEARCHED = {"position-given", "rotation-given", "position-tuned", "rotation-tuned"}
 

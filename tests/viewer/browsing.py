@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -55,6 +56,8 @@ def open_page(address: str) -> Iterator[tuple[Any, list[str]]]:
     """The page in Chromium, and what the browser complains about."""
     playwright = pytest.importorskip("playwright.sync_api")
     complaints: list[str] = []
+    # Nobody's browser is a child of the session, nor kept off the core of its servo.
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page(viewport={"width": 900, "height": 620})

@@ -77,13 +77,15 @@ def _mean(x: float, y: float) -> float:
 
 
 @kernel
-def pair_law(m: Model, i: int, j: int, dt: float, implicit: bool) -> Law:
+def pair_law(m: Model, i: int, j: int, dt: float, implicit: bool, point: bool) -> Law:
     """Contact parameters of bodies i and j: given ones combined, missing ones derived.
 
     m_c = 1/(1/m_a + 1/m_b), L the side of the largest face.
     Explicit step: k = κ m_c/dt², b = β m_c/dt. Implicit step: the weight of m_c sinks by a hair,
     k = m_c g/(ε L) but at most κ' m_c/dt², with b = 2 ζ √(k m_c); restitution e sets ζ where the
     impact is resolved, ζ = −ln e/√(π² + ln² e) − √κ/2. Friction, restitution: geometric mean.
+    The point method is as soft with either step: a block stands on one corner at a time, and what
+    the others fall within a step has to be little beside its depth.
     """
     p = off(m.materials, NM * m.material[i])
     q = off(m.materials, NM * m.material[j])
@@ -92,20 +94,18 @@ def pair_law(m: Model, i: int, j: int, dt: float, implicit: bool) -> Law:
     b = _mean(p[3], q[3])
     e = 0.0
     if implicit:
-        if isnan(k):
+        if isnan(k) and not point:
             side = sqrt(min(m.face_area[i], m.face_area[j]))
             k = min(mass * EARTH / (HAIR * side), STIFFEST * mass / (dt * dt))
         e = _restitution(p[6], q[6])
-        kappa = k * dt * dt / mass
+        kappa = KAPPA if isnan(k) else k * dt * dt / mass
         if not isnan(e) and kappa <= RESOLVED:
             # the step itself damps like ζ = √κ/2
             fall = -log(max(e, 1e-3))
             zeta = fall / sqrt(pi * pi + fall * fall) - 0.5 * sqrt(kappa)
-            b, e = 2.0 * max(0.0, zeta) * sqrt(k * mass), 0.0
+            b, e = 2.0 * max(0.0, zeta) * sqrt(kappa) * mass / dt, 0.0
         elif isnan(e):
             e = 0.0
-        if isnan(b):
-            b = 2.0 * ZETA * sqrt(k * mass)
     if isnan(b):
         b = BETA * mass / dt if isnan(k) else 2.0 * ZETA * sqrt(k * mass)
     if isnan(k):
@@ -120,9 +120,9 @@ def pair_law(m: Model, i: int, j: int, dt: float, implicit: bool) -> Law:
 
 
 @kernel
-def law_between(model: Model, i: int, j: int, dt: float, implicit: bool) -> Law:
+def law_between(model: Model, i: int, j: int, dt: float, implicit: bool, point: bool) -> Law:
     """`pair_law`, for callers with arrays."""
-    return pair_law(model_pointers(model), i, j, dt, implicit)
+    return pair_law(model_pointers(model), i, j, dt, implicit, point)
 
 
 @kernel

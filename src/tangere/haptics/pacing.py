@@ -73,8 +73,8 @@ def claim(priority: int | None = PRIORITY, core: int | None = None, *, pin: bool
     Args:
         priority: Real-time priority, None to stay as it is.
         core: Core to run on alone; None takes the one with the fewest interrupts of those allowed,
-            where there are several. Until `release` the other threads of this process and of those
-            that it has started stay off it.
+            where there are several. Until `release` the other threads of this process and of its
+            own helpers (the page) stay off it.
         pin: Whether to ask for a core at all.
     """
     if PORTABLE:
@@ -150,20 +150,15 @@ def _allowed() -> frozenset[int]:
 
 
 def _move(off: frozenset[int], to: frozenset[int]) -> None:
-    """Threads of this process and of those it has started that may use `off` may now use `to`.
+    """Threads of this process and of its helpers that may use `off` may now use `to`.
 
     Those that were given other cores on purpose keep them.
     """
-    parents = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # it ended meanwhile
-            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
-    family = {os.getpid()}
-    while grown := {one for one, parent in parents.items() if parent in family} - family:
-        family |= grown
-    for member in family:
-        for task in Path(f"/proc/{member}/task").glob("[0-9]*"):
-            with suppress(OSError):
+    import multiprocessing
+
+    for process in (os.getpid(), *(child.pid for child in multiprocessing.active_children())):
+        for task in Path(f"/proc/{process}/task").glob("[0-9]*"):
+            with suppress(OSError):  # it ended meanwhile
                 if os.sched_getaffinity(int(task.name)) == off:
                     os.sched_setaffinity(int(task.name), to)
 

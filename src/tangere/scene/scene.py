@@ -60,7 +60,8 @@ class Material:
     """Tangential over normal force while sliding; at most `static_friction`."""
     stiffness: float | None = None
     """Normal spring [N/m]. None: the weight of m_c sinks by 5e-7 of the size L of the smaller body,
-    m_c g/(5e-7 L), at most 1e4 m_c/dt² (implicit step); 0.1 m_c/dt² (explicit step).
+    m_c g/(5e-7 L), at most 1e3 m_c/dt² (implicit step); 0.1 m_c/dt² (explicit step, and the
+    point method with either).
     """
     damping: float | None = None
     """Normal damper [N s/m]. None: a damping ratio of 0.3; with the explicit step 0.2 m_c/dt where

@@ -24,7 +24,7 @@ from tangere.collision.broad import BITS, near
 from tangere.collision.clip import ON_PLANE, View, clip_floor, clip_volume
 from tangere.collision.dual import FAILED, dual_volume
 from tangere.collision.narrow import GAP, contact_normal, highest, lowest, thinner, world_view
-from tangere.contact.friction import FORGET, pair_law, spring_ends
+from tangere.contact.friction import FORGET, KAPPA, pair_law, spring_ends
 from tangere.contact.implicit.record import (
     HOLDS,
     PATCH_KIND,
@@ -121,6 +121,8 @@ BOUNCES = 2.0
 # Overlaps at the very start up to this share of the size are springs under load; deeper ones are a
 # fit that holds no energy.
 FIT = 0.02
+# Point method: contacts with κ = k dt²/m below this never yield.
+SOFT = 1.1 * KAPPA
 
 
 class Scope(NamedTuple):
@@ -470,6 +472,7 @@ def _share(e: Scope, first: int, end: int, fresh: bool) -> None:
     for k in range(first, end):
         area += touch(t, k).floats[TF_S]
     stored, deepest, held = 0.0, 0.0, 0.0
+    soft = e.point
     for k in range(first, end):
         c = touch(t, k)
         i, j = c.ints[TI_A], c.ints[TI_B]
@@ -489,7 +492,9 @@ def _share(e: Scope, first: int, end: int, fresh: bool) -> None:
         if c.floats[TF_STORED] == 0.0 and c.floats[TF_K] > 0.0:
             c.floats[TF_MEETS], c.floats[TF_B] = c.floats[TF_B] / e.dt, 0.0
         held += c.floats[TF_STORED]
-    if fresh and deepest < FIT:
+        soft = soft and c.floats[TF_K] * e.dt * e.dt * (e.m.inv_mass[i] + e.m.inv_mass[j]) < SOFT
+    # one corner after the other is the deepest point: a soft one takes over what the last one held
+    if soft or (fresh and deepest < FIT):
         stored = held
     rest = max(0.0, stored)  # what is owed from before counts as nothing stored
     yielded = 1.0 - sqrt(rest / held) if held > rest * (1.0 + SAME_ENERGY) else 0.0
@@ -559,7 +564,7 @@ def _law(e: Scope, c: Touch, row: PtrF8) -> None:
     f = c.floats
     i, j = c.ints[TI_A], c.ints[TI_B]
     ints = off(e.w.pairs.ints, NI * c.ints[TI_SLOT])
-    law = pair_law(e.m, i, j, e.dt, True)
+    law = pair_law(e.m, i, j, e.dt, True, e.point)
     f[TF_K], f[TF_B], f[TF_KT], f[TF_BT] = law.k, law.b, law.k_t, law.b_t
     known = ints[PI_MISSED] < FORGET
     f[TF_MEETS] = 0.0

@@ -54,7 +54,7 @@ def respond(z: Sizes, m: Model, h: Hulls, s: State, w: Work, dt: float, step: in
             depth, c = _deepest(m, h, s, w, step, ints, floats)
         pressed = False
         if depth > 0.0:
-            law = pair_law(m, ints[PI_BODY_A], ints[PI_BODY_B], dt, False)
+            law = pair_law(m, ints[PI_BODY_A], ints[PI_BODY_B], dt, False, True)
             pressed = single_point(s, ints, floats, law, law.k * depth, c)
         if pressed:
             ints[PI_MISSED] = 0

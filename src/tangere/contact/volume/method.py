@@ -293,7 +293,7 @@ def _press(e: Scope, row: Row, area: float) -> None:
     if not floats[PF_AREA] > 0.0:
         return
     i, j = ints[PI_BODY_A], ints[PI_BODY_B]
-    law = pair_law(e.m, i, j, e.dt, False)
+    law = pair_law(e.m, i, j, e.dt, False, False)
     size = e.h.size[e.m.part_hull[ints[PI_PART_B]]]
     if i < e.z.bodies:
         size = min(size, e.h.size[e.m.part_hull[ints[PI_PART_A]]])
