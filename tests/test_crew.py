@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 import tangere as tg
 from tangere import crew
+from tangere._jit import JIT_DISABLED
+from tangere.bench import heap as fall
 from tangere.collision.broad import BITS
+from tangere.contact.implicit.share import HOPE, LEFT, NEXT, ROUNDS
 from tangere.crew import Crew, crew_size, shares
+from tangere.dynamics.islands import SMALL
+from tangere.model import OK, REPORT_GOAL
 from tangere.scene import compile as compiler
 from tangere.simulation import Simulation
+from tangere.step import HELP, Duty, run
 
 pytestmark = pytest.mark.nojit
 
@@ -33,7 +42,7 @@ def heap(count: int = 18) -> tg.Scene:
     return scene
 
 
-def stacks() -> tg.Scene:
+def stacks(overlap: float = 1e-4) -> tg.Scene:
     """Blocks on blocks: contacts that are the same when a step is begun again."""
     scene = tg.Scene()
     scene.add_floor()
@@ -41,26 +50,92 @@ def stacks() -> tg.Scene:
         scene.add_body(
             tg.Box((0.2, 0.1, 0.1)),
             mass=0.5,
-            position=(0.3 * (k // 2), 0, 0.0499 + 0.0999 * (k % 2)),
+            position=(0.3 * (k // 2), 0, 0.05 + 0.1 * (k % 2) - overlap * (1 + k % 2)),
         )
     return scene
 
 
-def moved(scene: tg.Scene, size: int) -> Simulation:
+def moved(
+    scene: tg.Scene,
+    size: int,
+    integrator: str = "explicit",
+    method: str = "volume",
+    steps: int = 10,
+) -> Simulation:
     """A simulation after some steps by so many threads."""
-    sim = Simulation(scene, integrator="explicit")
+    sim = Simulation(scene, integrator=integrator, method=method)
     sim._crew = Crew(size) if size > 1 else None
-    sim.step(10)
+    sim.step(steps)
     return sim
+
+
+def assert_same(one: Simulation, other: Simulation) -> None:
+    """To the last digit."""
+    assert np.array_equal(one.positions, other.positions)
+    assert np.array_equal(one._c.state.velocity, other._c.state.velocity)
+    assert np.array_equal(one.contacts, other.contacts)
 
 
 def test_number_of_threads_does_not_matter() -> None:
     alone = moved(heap(), 1)
     assert len(alone.contacts) > 20
     for size in (2, 3):
-        together = moved(heap(), size)
-        assert np.array_equal(together.positions, alone.positions)  # to the last digit
-        assert np.array_equal(together.contacts, alone.contacts)
+        assert_same(moved(heap(), size), alone)
+
+
+@pytest.mark.parametrize("method", ["volume", "point"])
+@pytest.mark.parametrize("make", [heap, lambda: stacks(0.0)])
+def test_number_of_threads_does_not_matter_to_implicit_steps(
+    method: str, make: Callable[[], tg.Scene]
+) -> None:
+    alone = moved(make(), 1, "implicit", method, 4)
+    assert len(alone.contacts) >= (12 if method == "volume" else 1)
+    for size in (2, 4):
+        together = moved(make(), size, "implicit", method, 4)
+        assert_same(together, alone)
+        assert together.audit == alone.audit
+
+
+@pytest.mark.skipif(JIT_DISABLED, reason="hundreds of blocks take minutes in plain Python")
+def test_tiles_of_a_large_heap_do_not_care_who_solves_them() -> None:
+    def fallen(size: int) -> Simulation:
+        sim = Simulation(fall.scene(400), dt=5e-3)
+        sim._crew = Crew(size) if size > 1 else None
+        sim.step(110)
+        return sim
+
+    alone = fallen(1)
+    islands = alone._c.work.solver.graph
+    assert np.diff(islands.start[: islands.known[1] + 1]).max() > SMALL  # so there were tiles
+    for size in (2, 3):
+        assert_same(fallen(size), alone)
+
+
+def test_helpers_solve_what_is_queued() -> None:
+    """The thread of the step waits for islands that others have taken."""
+    sim = moved(stacks(), 1, "implicit", steps=1)
+    c, v = sim._c, sim._c.work.solver
+    v.ahead.twist[:12, 2] += 1e-3  # out of balance
+    count = int(v.graph.known[1])
+    assert count == 6
+    v.queue[HOPE], v.queue[ROUNDS], v.report[REPORT_GOAL] = 0, 0, 1e-9
+    v.queue[LEFT], v.queue[NEXT] = count, count << 32
+    args = (c.sizes, c.model, c.hulls, c.state, c.work, sim.dt, 0, 0, 0, sim._settings, True)
+    assert run(*args, Duty(HELP, 0, 1)) == (0, OK)
+    assert v.queue[LEFT] == 0
+    assert v.queue[ROUNDS] >= count
+    assert v.residual[:count].max() <= 1e-9
+    assert run(*args, Duty(HELP, 0, 1)) == (0, OK)  # nothing left to do
+    assert v.queue[NEXT] == (count << 32) + count
+
+
+def test_an_error_ends_the_helpers() -> None:
+    sim = moved(stacks(), 2, "implicit", steps=1)
+    sim._c.state.velocity[0, 0] = 1e60
+    before = threading.active_count()
+    with pytest.raises(FloatingPointError):
+        sim.step(3)
+    assert threading.active_count() == before
 
 
 def test_shared_steps_grow_the_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,5 +185,6 @@ def test_small_scenes_are_left_to_one_thread(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1}, raising=False)
     assert Simulation(heap(), integrator="explicit")._crew is not None
     assert Simulation(heap(), method="point", integrator="explicit")._crew is None
-    assert Simulation(heap(), integrator="implicit")._crew is None
+    assert Simulation(heap(), integrator="implicit")._crew is not None
+    assert Simulation(heap(3), integrator="implicit")._crew is None
     assert Simulation(heap(3), integrator="explicit")._crew is None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tangere._jit import CHECKED, JIT_DISABLED, kernel
-from tangere._ptr import PtrI8, load, ptr, store, swap
+from tangere._ptr import PtrI8, add, load, ptr, store, swap
 from tangere.maths.vec import LongArray
 
 pytestmark = pytest.mark.nojit
@@ -38,6 +38,20 @@ def swap_in(a: LongArray, i: int, v: int) -> int:
 
 
 @kernel
+def add_to(a: LongArray, i: int, v: int) -> int:
+    """Add to element i."""
+    return add(ptr(a), i, v)
+
+
+@kernel
+def draw_tickets(p: LongArray, turns: int, seen_out: LongArray) -> None:
+    """Draw `turns` tickets; sums them."""
+    q: PtrI8 = ptr(p)
+    for _ in range(turns):
+        seen_out[0] += add(q, 0, 1)
+
+
+@kernel
 def pass_tokens(p: LongArray, first: int, turns: int, seen_out: LongArray) -> None:
     """Exchange a token of one's own `turns` times; sums what came and what went."""
     q: PtrI8 = ptr(p)
@@ -55,13 +69,22 @@ def test_load_store_and_swap_touch_one_element(values: list[int], i: int, v: int
     assert load_of(a, i) == v
     store_in(a, i, values[i])
     assert a.tolist() == values
+    step = 1 if values[i] < 0 else -1
+    assert add_to(a, i, step) == values[i]
+    assert add_to(a, i, -step) == values[i] + step
+    assert a.tolist() == values
 
 
 @pytest.mark.skipif(not (CHECKED or JIT_DISABLED), reason="the fast build does not look")
 @pytest.mark.parametrize("i", [3, 100])
 def test_the_checked_builds_notice_an_index_outside(i: int) -> None:
     a = np.zeros(3, dtype=np.int64)
-    for call in (lambda: load_of(a, i), lambda: swap_in(a, i, 1), lambda: store_in(a, i, 1)):
+    for call in (
+        lambda: load_of(a, i),
+        lambda: swap_in(a, i, 1),
+        lambda: store_in(a, i, 1),
+        lambda: add_to(a, i, 1),
+    ):
         with pytest.raises(IndexError):
             call()
 
@@ -81,3 +104,17 @@ def test_exchanges_of_two_threads_lose_and_double_nothing() -> None:
         thread.join()
     came, went = sums[0] + sums[1]
     assert came + place[0] == went
+
+
+def test_no_two_threads_draw_the_same_ticket() -> None:
+    counter = np.zeros(1, dtype=np.int64)
+    sums = [np.zeros(1, dtype=np.int64) for _ in range(2)]
+    draw_tickets(counter.copy(), 1, sums[0].copy())  # compiled before the race
+    threads = [threading.Thread(target=draw_tickets, args=(counter, TURNS, each)) for each in sums]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    drawn = 2 * TURNS
+    assert counter[0] == drawn
+    assert sums[0][0] + sums[1][0] == drawn * (drawn - 1) // 2  # 0 … drawn − 1, each once

@@ -72,6 +72,13 @@ if JIT_DISABLED:
             old, p[i] = int(p[i]), v
         return old
 
+    def add(p: PtrI8, i: int, v: int) -> int:
+        """Add v to element i; returns what it was, as one indivisible act."""
+        with _EXCHANGE:
+            old = int(p[i])
+            p[i] = old + v
+        return old
+
 elif CHECKED:
     from numba.core import types
     from numba.extending import intrinsic
@@ -127,6 +134,12 @@ elif CHECKED:
         """Let element i be v; returns what it was, as one indivisible act."""
         _ = p[i]
         return _swap(_raw(p), i, v)  # type: ignore[no-any-return]
+
+    @kernel
+    def add(p: PtrI8, i: int, v: int) -> int:
+        """Add v to element i; returns what it was, as one indivisible act."""
+        _ = p[i]
+        return _add(_raw(p), i, v)  # type: ignore[no-any-return]
 
 else:
     from numba.core import cgutils, types
@@ -215,5 +228,16 @@ if not JIT_DISABLED:
 
         return types.int64(p, i, v), generate
 
+    @intrinsic
+    def _add(context: Any, p: Any, i: Any, v: Any) -> Any:
+        """Add v to element i; returns what it was, as one indivisible act."""
+
+        def generate(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+            value = _value(ctx, builder, signature, args)
+            place = _place(ctx, builder, signature, args)
+            return builder.atomic_rmw("add", place, value, ORDER)
+
+        return types.int64(p, i, v), generate
+
     if not CHECKED:
-        load, store, swap = _load, _store, _swap
+        load, store, swap, add = _load, _store, _swap, _add

@@ -1,16 +1,22 @@
-"""Large scenes: the contacts of a step shared among threads.
+"""Large scenes: steps shared among threads.
 
-The pair list is cut into shares, several per thread; whoever is ready takes the next. Each thread
-has scratch of its own and leaves its wrenches in the pairs' rows. One thread adds them up in the
-order of the list, by the same instructions as without a crew: results do not depend on the number
-of threads, not even in the last digit.
+Explicit steps: the pair list is cut into shares, several per thread; whoever is ready takes the
+next. Each thread has scratch of its own and leaves its wrenches in the pairs' rows. One thread adds
+them up in the order of the list, by the same instructions as without a crew: results do not depend
+on the number of threads, not even in the last digit.
+
+Implicit steps: one thread makes them and queues the islands that its solver comes to; the others
+solve what they find in the queue. Islands are independent, so again the digits are the same.
 """
 
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -21,7 +27,7 @@ from tangere.contact.volume.law import Settings
 from tangere.maths.vec import Array, IntArray
 from tangere.model import OK, Pairs, Soup, Work, new_soup
 from tangere.scene.compile import Compiled
-from tangere.step import CONTACTS, MOTION, PAIRS, VOLUME, Duty, run
+from tangere.step import CONTACTS, HELP, MOTION, PAIRS, VOLUME, Duty, run
 
 # From so many parts on a step is long against the time that threads take to meet (0.1 ms).
 LARGE = 1_000
@@ -29,6 +35,8 @@ LARGE = 1_000
 MOST = 4
 # Shares per thread: contacts are not equally dear, and a core may be busy with something else.
 SHARES = 8
+# A helper looks into the queue so many times (10 µs) before it sleeps for so long [s].
+LOOKS, NAP = 1_000, 3e-5
 
 
 def crew_size(parts: int) -> int:
@@ -102,6 +110,26 @@ class Crew:
                 if max(found) != OK:
                     return done, max(found)
         return steps, OK
+
+    @contextmanager
+    def helpers(self, c: Compiled, dt: float, settings: Settings) -> Iterator[None]:
+        """While open, the others help the caller with implicit steps of this scene."""
+        stop = threading.Event()
+
+        def assist() -> None:
+            args = (c.sizes, c.model, c.hulls, c.state, c.work, dt, 0, 0, VOLUME, settings, True)
+            while not stop.is_set():
+                run(*args, Duty(HELP, 0, LOOKS))
+                time.sleep(NAP)
+
+        with ThreadPoolExecutor(self.size - 1) as others:
+            tasks = [others.submit(assist) for _ in range(self.size - 1)]
+            try:
+                yield
+            finally:
+                stop.set()
+        for task in tasks:
+            task.result()
 
     def _works(self, work: Work) -> list[Work]:
         """The scene's arrays with scratch for each further thread; nothing in it is up to date."""

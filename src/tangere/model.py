@@ -380,12 +380,16 @@ class Solver(NamedTuple):
     ahead: Ahead
     touches: Touches
     report: Array  # of the last step, see REPORT_…, shape (NR,)
+    residual: Array  # of each island after its solve [m/s], shape (n,)
+    queue: LongArray  # islands that wait to be solved, see contact.implicit.share, shape (NQ,)
 
 
 # Entries of Solver.report
 REPORT_PASSES, REPORT_SOLVES = 0, 1  # looks at the geometry, linear solves
 REPORT_RESIDUAL = 2  # greatest unbalanced impulse over mass [m/s]
-NR = 3
+REPORT_GOAL = 3  # residual that the islands in the queue are solved to [m/s]
+NR = 4
+NQ = 4  # columns of Solver.queue
 
 
 class Work(NamedTuple):
@@ -563,6 +567,8 @@ def solver_pointers(v: Solver) -> Solver:
             ptr(t.list),
         ),
         ptr(v.report),
+        ptr(v.residual),
+        ptr(v.queue),
     )
 
 
@@ -684,4 +690,6 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
             list=ints(contacts),
         ),
         report=np.zeros(NR),
+        residual=np.zeros(n),
+        queue=np.zeros(NQ, np.int64),
     )

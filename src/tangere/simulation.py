@@ -173,7 +173,7 @@ class Simulation:
         self._c = compile_scene(scene)
         self._made = 0
         self._settings = _settings(self.method)
-        shared = isinstance(self.method, Volume) and self.integrator == "explicit"
+        shared = isinstance(self.method, Volume) or self.integrator == "implicit"
         size = crew_size(self._c.sizes.parts) if shared else 1
         self._crew = Crew(size) if size > 1 else None
 
@@ -195,8 +195,8 @@ class Simulation:
     def step(self, n: int = 1) -> None:
         """Make n whole steps in one call; no Python runs in between, unless the scene is large.
 
-        Explicit steps by the volume method of a large scene (1,000 convex pieces) are shared among
-        threads, with the same result.
+        Steps of a large scene (1,000 convex pieces) are shared among threads, with the same result;
+        explicit ones by the point method are not.
 
         Raises:
             FloatingPointError: A force or speed grew beyond all bounds; the state is that of the
@@ -208,23 +208,13 @@ class Simulation:
         kind = VOLUME if isinstance(self.method, Volume) else POINT
         while left > 0:
             c = self._c
-            if self._crew is not None:
-                done, status = self._crew.run(c, self.dt, left, self._made, self._settings)
+            if self._crew is None:
+                done, status = self._run(left, kind)
+            elif self.integrator == "implicit":
+                with self._crew.helpers(c, self.dt, self._settings):
+                    done, status = self._run(left, kind)
             else:
-                done, status = run(
-                    c.sizes,
-                    c.model,
-                    c.hulls,
-                    c.state,
-                    c.work,
-                    self.dt,
-                    left,
-                    self._made,
-                    kind,
-                    self._settings,
-                    self.integrator == "implicit",
-                    WHOLE,
-                )
+                done, status = self._crew.run(c, self.dt, left, self._made, self._settings)
             left -= done
             self._made += done
             if status == NOT_FINITE:
@@ -234,6 +224,12 @@ class Simulation:
                 )
             if status != OK:
                 self._grow(status)
+
+    def _run(self, steps: int, kind: int) -> tuple[int, int]:
+        """Steps by this thread: how many were made, and a status."""
+        c, implicit = self._c, self.integrator == "implicit"
+        scene = (c.sizes, c.model, c.hulls, c.state, c.work)
+        return run(*scene, self.dt, steps, self._made, kind, self._settings, implicit, WHOLE)
 
     def _grow(self, status: int) -> None:
         """Double the room that ran out; contacts keep their memory."""

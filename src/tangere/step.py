@@ -16,6 +16,7 @@ from tangere.contact.implicit.advance import advance
 from tangere.contact.implicit.audit import close_books, open_books
 from tangere.contact.implicit.gather import Scope
 from tangere.contact.implicit.keep import settle
+from tangere.contact.implicit.share import help_out
 from tangere.contact.point import method as point
 from tangere.contact.volume import method as volume
 from tangere.contact.volume.law import Settings
@@ -42,10 +43,11 @@ MARGIN, EARTH = 2.0, 9.81
 
 # Stages of a step
 PAIRS, CONTACTS, MOTION = 1, 2, 4
+HELP = 8  # no step of its own: solve what an implicit step of another thread has queued
 
 
 class Duty(NamedTuple):
-    """What one call does: stages of the step, and the share of the pairs."""
+    """What one call does: stages of the step, and the share of the pairs (or looks for work)."""
 
     stages: int
     first: int
@@ -86,6 +88,9 @@ def run(
     w = work_pointers(work)
     soup_room, sums_room = work.soup.owner.size, len(work.sums)
     if implicit:
+        if duty.stages & HELP:
+            help_out(m, w.solver, dt, duty.end)
+            return 0, OK
         v = work.solver
         rooms = (soup_room, len(v.touches.list), len(v.touches.corners), len(v.graph.row))
         return _run_implicit(z, m, h, s, w, dt, steps, first, method, settings, rooms)

@@ -21,7 +21,6 @@ from tangere.contact.implicit.newton import (
     balance,
     let_go,
     newton,
-    solve_island,
     unbalance,
 )
 from tangere.contact.implicit.record import (
@@ -60,6 +59,7 @@ from tangere.contact.implicit.record import (
     local_twist,
     touch,
 )
+from tangere.contact.implicit.share import solve_islands
 from tangere.contact.implicit.stored import imprint, set_limit, start_energy
 from tangere.dynamics.islands import SMALL, find_islands, same_edges
 from tangere.dynamics.rigid import free_rotation, world_point
@@ -239,10 +239,9 @@ def _solve(e: Scope, hope: bool, tolerance: float) -> int:
         status = _mend_spots(e, hope, tolerance)
     if status != OK:
         return status
+    solve_islands(e.m, v, e.dt, hope, tolerance)
     for island in range(g.known[1]):
-        rounds, residual = solve_island(e.m, v, island, e.dt, hope, tolerance)
-        v.report[REPORT_SOLVES] += rounds
-        v.report[REPORT_RESIDUAL] = max(v.report[REPORT_RESIDUAL], residual)
+        v.report[REPORT_RESIDUAL] = max(v.report[REPORT_RESIDUAL], v.residual[island])
     return OK
 
 
@@ -317,10 +316,7 @@ def _solve_tiles(e: Scope, colour: int, hope: bool, tolerance: float) -> int:
     status = _graph(e, colour)
     if status != OK:
         return status
-    v = e.w.solver
-    for island in range(v.graph.known[1]):
-        rounds, _ = solve_island(e.m, v, island, e.dt, hope, tolerance)
-        v.report[REPORT_SOLVES] += rounds
+    solve_islands(e.m, e.w.solver, e.dt, hope, tolerance)
     return OK
 
 
