@@ -36,10 +36,12 @@ STEPS = {"explicit": 1e-3, "implicit": 5e-3}  # integrator: step [s]
 # Time per block of the largest heap in layers over that of the smallest that is claimed at most:
 # small ones have fewer contacts per block, and the solver's rounds grow a little with the heap.
 CLAIMED = {"explicit": 1.5, "implicit": 3.0}
-SAMPLE = 1_000  # blocks to be timed at least: ten heaps of 100
+SAMPLE = 4_000  # blocks to be timed at least: forty heaps of 100
 FALL = 0.8  # [s] before timing: most blocks have arrived
 STEPS_PER_CALL = 5
-LEAST = 4  # calls of the largest
+# Calls of an implicit heap, of every size: a tenth of a second. A large one would take minutes for
+# more, and small ones would be nearer to rest by then.
+CALLS = 4
 # Largest heap of a kind: a cube of 10,000, several metres of blocks on blocks, takes half an hour.
 MOST = {("implicit", "cube"): 1_000}
 LAYERS = 5
@@ -167,9 +169,7 @@ def report(count: int, kind: str, rounds: int, integrator: str) -> None:
         simulation = tg.Simulation(scene(count, kind, number), dt=dt, integrator=integrator)
         built = time.perf_counter() - start
         simulation.step(round(FALL / dt))
-        turns = rounds
-        if integrator == "implicit":  # a large heap is many small ones: fewer steps tell as much
-            turns = min(rounds, max(LEAST, rounds * SAMPLE // count))
+        turns = min(rounds, CALLS) if integrator == "implicit" else rounds
         seconds += durations(partial(simulation.step, STEPS_PER_CALL), turns)
         contacts += len(simulation.contacts)
         if number == 0:  # later ones take over what the first has given back
