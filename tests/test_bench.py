@@ -163,7 +163,7 @@ def test_heap_starts_without_overlap_and_reports_itself(
     gaps = np.linalg.norm(places[:, None] - places[None], axis=2) + 1e3 * np.eye(30)
     assert gaps.min() > np.linalg.norm(heap.BLOCK)
     monkeypatch.setattr(heap, "FALL", 2e-3)
-    monkeypatch.setattr(heap, "SAMPLE", 12)
+    monkeypatch.setitem(heap.SAMPLE, "explicit", 12)
     heap.report(3, "layers", 2, "explicit")
     found = json.loads(capsys.readouterr().out)
     assert found["heaps"] == 4
