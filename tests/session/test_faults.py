@@ -149,6 +149,16 @@ def test_device_fails(rod: Rod, trouble: str, bit: int) -> None:
     assert_let_go(trace, bit)
 
 
+def test_device_that_somebody_closes_ends_the_session(rod: Rod) -> None:
+    session = touching(rod)
+    rod.close()
+    assert session.wait(30.0)
+    trace = session.stop()
+    assert "rod is not open" in trace.meta["end"]
+    assert rod.closed_at_zero
+    assert_let_go(trace, FAULT_ESCAPE)
+
+
 def test_device_that_comes_back_is_felt_again(rod: Rod) -> None:
     session = touching(rod)
     rod.trouble = "freeze"

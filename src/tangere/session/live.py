@@ -154,9 +154,12 @@ class Live:
         commands = Commands(rig)
         period = 1.0 / min(device.info.rate, self.session.rate)
         due = time.perf_counter()
-        while not self._stop.is_set():
-            device.read(reading)
-            post(rig.inbox, rig.inbox_at, reading, NREAD)
-            device.write(commands.newest())
-            due = max(due + period, time.perf_counter() - period)
-            time.sleep(max(0.0, due - time.perf_counter()))
+        try:
+            while not self._stop.is_set():
+                device.read(reading)
+                post(rig.inbox, rig.inbox_at, reading, NREAD)
+                device.write(commands.newest())
+                due = max(due + period, time.perf_counter() - period)
+                time.sleep(max(0.0, due - time.perf_counter()))
+        except Exception as error:  # not what a device does when it fails: somebody closed it
+            self.trouble = f"the device is lost: {error}"
