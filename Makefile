@@ -81,8 +81,7 @@ test-quick: $(VENV)/.dev
 
 test-slow: $(VENV)/.dev
 	$(PY) -m tangere.warmup
-	$(PYTEST) -n auto -m 'slow and not live'
-	$(PYTEST) -m 'slow and live'
+	$(PYTEST) -n auto -m slow
 
 lint: $(VENV)/.dev
 	$(VENV)/bin/ruff format --check .
