@@ -217,27 +217,22 @@ if not JIT_DISABLED:
 
         return types.void(p, i, v), generate
 
-    @intrinsic
-    def _swap(context: Any, p: Any, i: Any, v: Any) -> Any:
-        """Let element i be v; returns what it was, as one indivisible act."""
+    def _indivisible(operation: str) -> Any:
+        """Change element i by v in one act that returns what it was."""
 
-        def generate(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
-            value = _value(ctx, builder, signature, args)
-            place = _place(ctx, builder, signature, args)
-            return builder.atomic_rmw("xchg", place, value, ORDER)
+        @intrinsic
+        def change(context: Any, p: Any, i: Any, v: Any) -> Any:
+            def generate(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+                value = _value(ctx, builder, signature, args)
+                place = _place(ctx, builder, signature, args)
+                return builder.atomic_rmw(operation, place, value, ORDER)
 
-        return types.int64(p, i, v), generate
+            return types.int64(p, i, v), generate
 
-    @intrinsic
-    def _add(context: Any, p: Any, i: Any, v: Any) -> Any:
-        """Add v to element i; returns what it was, as one indivisible act."""
+        return change
 
-        def generate(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
-            value = _value(ctx, builder, signature, args)
-            place = _place(ctx, builder, signature, args)
-            return builder.atomic_rmw("add", place, value, ORDER)
-
-        return types.int64(p, i, v), generate
+    _swap = _indivisible("xchg")  # let element i be v
+    _add = _indivisible("add")  # add v to element i
 
     if not CHECKED:
         load, store, swap, add = _load, _store, _swap, _add
