@@ -33,7 +33,7 @@ METHODS = {
     ),
     "point": (
         "One spring, damper and friction force at the deepest point of each overlap.",
-        "the usual penalty method, which Hasegawa &amp; Sato (2004) compare with",
+        "The usual penalty method, which Hasegawa &amp; Sato (2004) compare with",
     ),
     "penalty": (
         "Points of one surface inside the distance field of the other press back, grouped into a "
