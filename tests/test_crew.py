@@ -97,7 +97,7 @@ def test_number_of_threads_does_not_matter_to_implicit_steps(
 
 
 @pytest.mark.skipif(JIT_DISABLED, reason="hundreds of blocks take minutes in plain Python")
-def test_tiles_of_a_large_heap_do_not_care_who_solves_them() -> None:
+def test_a_large_heap_does_not_care_who_solves_what() -> None:
     def fallen(size: int) -> Simulation:
         sim = Simulation(fall.scene(400), dt=5e-3)
         sim._crew = Crew(size) if size > 1 else None
@@ -106,7 +106,7 @@ def test_tiles_of_a_large_heap_do_not_care_who_solves_them() -> None:
 
     alone = fallen(1)
     islands = alone._c.work.solver.graph
-    assert np.diff(islands.start[: islands.known[1] + 1]).max() > SMALL  # so there were tiles
+    assert np.diff(islands.start[: islands.known[1] + 1]).max() > SMALL
     for size in (2, 3):
         assert_same(fallen(size), alone)
 

@@ -279,7 +279,6 @@ class Graph(NamedTuple):
     | direct     | 1: island is factorised, 0: conjugate gradients               | (n,)    |
     | column     | first row of each place's column of the factor                | (n+1,)  |
     | row        | places of the rows                                            | (b,)    |
-    | tile       | colour of the tile or spot of each body of a large island; −1: none | (n,) |
     | fill, degree, head, before, after, bits | scratch of the ordering          | …       |
     """
 
@@ -297,7 +296,6 @@ class Graph(NamedTuple):
     direct: IntArray
     column: IntArray
     row: IntArray
-    tile: IntArray
     fill: IntArray
     degree: IntArray
     head: IntArray
@@ -359,6 +357,8 @@ class Touches(NamedTuple):
     | floats | see `TF_…`                                                  | (c, NTF)   |
     | corners | corners of each polygon of a patch                         | (p,)       |
     | fan    | x, y about the centre and depth: apex, then corners         | (v, 3)     |
+    | rub    | friction over its limit at the points of the triangle that  |            |
+    |        | ends at this corner, as a vector each, by the last round    | (v, 12)    |
     | start  | first entry of each island in `list`                        | (n+1,)     |
     | list   | contacts by island                                          | (c,)       |
     """
@@ -368,6 +368,7 @@ class Touches(NamedTuple):
     floats: Array
     corners: IntArray
     fan: Array
+    rub: Array
     start: IntArray
     list: IntArray
 
@@ -529,7 +530,6 @@ def solver_pointers(v: Solver) -> Solver:
             ptr(g.direct),
             ptr(g.column),
             ptr(g.row),
-            ptr(g.tile),
             ptr(g.fill),
             ptr(g.degree),
             ptr(g.head),
@@ -563,6 +563,7 @@ def solver_pointers(v: Solver) -> Solver:
             ptr(t.floats),
             ptr(t.corners),
             ptr(t.fan),
+            ptr(t.rub),
             ptr(t.start),
             ptr(t.list),
         ),
@@ -625,7 +626,7 @@ def new_soup(capacity: int) -> Soup:
     )
 
 
-NTI, NTF = 9, 73  # columns of Touches.ints and Touches.floats
+NTI, NTF = 9, 78  # columns of Touches.ints and Touches.floats
 
 
 def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int) -> Solver:
@@ -652,7 +653,6 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
             direct=ints(n),
             column=ints(n + 1),
             row=ints(blocks),
-            tile=ints(n),
             fill=ints(n + 1),
             degree=ints(n),
             head=ints(n),
@@ -686,6 +686,7 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
             floats=np.zeros((contacts, NTF)),
             corners=ints(corners),
             fan=np.zeros((corners, 3)),
+            rub=np.zeros((corners, 12)),
             start=ints(n + 1),
             list=ints(contacts),
         ),

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tangere._jit import kernel
-from tangere._ptr import ptr
+from tangere._ptr import local_f8, ptr
 from tangere.dynamics.blocks import (
     PIVOT,
     add_times,
@@ -17,6 +17,7 @@ from tangere.dynamics.blocks import (
     solve_lower,
     solve_upper,
     subtract_product,
+    transpose,
 )
 
 pytestmark = pytest.mark.nojit
@@ -37,7 +38,9 @@ def _factor(a: Array) -> None:
 def _apply(low: Array, b: Array, c: Array, lower: Array, upper: Array) -> None:
     """Every use of a factor: b ← b L⁻ᵀ, c ← c − b bᵀ, and the two solves."""
     divide(ptr(b), ptr(low))
-    subtract_product(ptr(c), ptr(b), ptr(b))
+    turned = local_f8(36)
+    transpose(ptr(b), turned)
+    subtract_product(ptr(c), ptr(b), turned)
     solve_lower(ptr(low), ptr(lower))
     solve_upper(ptr(low), ptr(upper))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8
+from tangere._ptr import PtrF8, off
 
 # A pivot is at least this share of its diagonal entry: the systems are positive definite, so only
 # rounding can bring it lower.
@@ -41,14 +41,28 @@ def divide(b: PtrF8, low: PtrF8) -> None:
 
 
 @kernel
-def subtract_product(c: PtrF8, a: PtrF8, b: PtrF8) -> None:
-    """C ← C − A Bᵀ."""
+def transpose(a: PtrF8, out: PtrF8) -> None:
+    """Out = Aᵀ."""
     for i in range(6):
         for j in range(6):
-            x = c[6 * i + j]
-            for k in range(6):
-                x -= a[6 * i + k] * b[6 * j + k]
-            c[6 * i + j] = x
+            out[6 * j + i] = a[6 * i + j]
+
+
+@kernel
+def subtract_product(c: PtrF8, a: PtrF8, b: PtrF8) -> None:
+    """C ← C − A B, a row at a time: so the six of a row are made by a few vector instructions."""
+    for i in range(6):
+        row = off(c, 6 * i)
+        c0, c1, c2, c3, c4, c5 = row[0], row[1], row[2], row[3], row[4], row[5]
+        for k in range(6):
+            x, y = a[6 * i + k], off(b, 6 * k)
+            c0 -= x * y[0]
+            c1 -= x * y[1]
+            c2 -= x * y[2]
+            c3 -= x * y[3]
+            c4 -= x * y[4]
+            c5 -= x * y[5]
+        row[0], row[1], row[2], row[3], row[4], row[5] = c0, c1, c2, c3, c4, c5
 
 
 @kernel

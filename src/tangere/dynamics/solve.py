@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import sqrt
 
 from tangere._jit import kernel
-from tangere._ptr import off
+from tangere._ptr import local_f8, off
 from tangere.dynamics.blocks import (
     add_times,
     add_transposed_times,
@@ -18,8 +18,8 @@ from tangere.dynamics.blocks import (
     solve_lower,
     solve_upper,
     subtract_product,
+    transpose,
 )
-from tangere.dynamics.islands import find_block
 from tangere.model import Graph, Matrix
 
 MOST_ROUNDS = 500
@@ -28,6 +28,7 @@ MOST_ROUNDS = 500
 @kernel
 def factor(g: Graph, a: Matrix, island: int) -> None:
     """Cholesky factor of a direct island, in place; of any other the preconditioner."""
+    turned = local_f8(36)
     for p in range(g.start[island], g.start[island + 1]):
         if g.direct[island] == 0:
             source, copy = off(a.diagonal, 36 * p), off(a.factor, 36 * p)
@@ -42,10 +43,13 @@ def factor(g: Graph, a: Matrix, island: int) -> None:
             divide(off(a.lower, 36 * k), low)
         for k in range(first, end):
             x = off(a.lower, 36 * k)
-            subtract_product(off(a.diagonal, 36 * g.row[k]), x, x)
+            transpose(x, turned)
+            subtract_product(off(a.diagonal, 36 * g.row[k]), x, turned)
+            at = g.column[g.row[k]]
             for j in range(k + 1, end):
-                at = find_block(g, g.row[k], g.row[j])
-                subtract_product(off(a.lower, 36 * at), off(a.lower, 36 * j), x)
+                while g.row[at] != g.row[j]:  # rows are in order, and all of these are there
+                    at += 1
+                subtract_product(off(a.lower, 36 * at), off(a.lower, 36 * j), turned)
 
 
 @kernel

@@ -141,6 +141,7 @@ def make_packet(
         ptr(touches.floats),
         ptr(touches.corners),
         ptr(touches.fan),
+        ptr(touches.rub),
         ptr(touches.start),
         ptr(touches.list),
     )

@@ -88,23 +88,74 @@ def test_curvature_is_the_slope_of_the_force(
     assert slope[3:, :3] == pytest.approx(np.zeros((3, 3)), abs=1e-6 * size)
 
 
-@pytest.mark.parametrize("fans", [DEEP, ROOF, PEAK])
-@pytest.mark.parametrize("kept", [1.0, 0.01])
-def test_curvature_of_slip_can_keep_a_share_along_it(fans: list[Array], kept: float) -> None:
-    # C = slope + share · Σ ω λ/|u| e eᵀ, e the direction of slip: Newton with some caution
-    c = Contact(fans, STRETCHED, mode=SLIDES)
-    local = np.array(MOTIONS[2])
-    more = c(local, along=1.0 - kept).tangential - c(local).tangential
+# Slip that goes on, turns aside, turns round, begins and ends [m/s, rad/s].
+SLIPS = [
+    ((0.6, -0.4, 2.0), (0.7, -0.3, 1.0)),
+    ((0.6, -0.4, 2.0), (0.1, 0.5, -3.0)),
+    ((0.6, -0.4, 2.0), (-0.2, 0.1, -1.0)),
+    ((2e-5, -1e-5, 1e-4), (0.1, 0.3, 2.0)),
+    ((0.1, 0.3, 2.0), (2e-5, -1e-5, 1e-4)),
+]
+
+
+@pytest.mark.parametrize("fans", [*PATCHES, []])
+@pytest.mark.parametrize("mode", [BREAKS, SLIDES])
+@pytest.mark.parametrize(("start", "end"), SLIPS)
+@pytest.mark.parametrize("length", [1.0, 0.25])
+def test_curvature_after_a_step_knows_the_friction_before(
+    fans: list[Array],
+    mode: int,
+    start: tuple[float, ...],
+    end: tuple[float, ...],
+    length: float,
+) -> None:
+    """|g| z = g by Newton's method, in complex numbers: z is not g/|g| until the slip is steady."""
+    kind = PATCH_KIND if fans else POINT_KIND
+    c = Contact(fans, STRETCHED, mode=mode, kind=kind, depth=1e-3)
     x, y, d, a = c.points.T
-    q = local[3:5, None] + local[5] * np.stack((-y, x))
-    speed = np.hypot(*q)
-    weight = a / c.area * c.law.mu * c.law.limit * np.maximum(d, 0.0) / speed
-    row = np.stack((q[0], q[1], x * q[1] - y * q[0])) / speed
-    expected = kept * (weight * row) @ row.T
-    assert more == pytest.approx(expected, rel=1e-9, abs=1e-9 * largest(expected))
-    # without any left out it is an upper bound of the slope anywhere: Σ ω λ/|u| TᵀT
-    force = c(local).force
-    assert c(local, along=0.0).force.tolist() == force.tolist()
+    most = c.law.mu * c.law.limit * np.maximum(d, 0.0)
+    if kind == POINT_KIND:
+        most = np.array([c.law.mu * c.law.limit])
+    growth = most / 1e-4 if mode == SLIDES else np.full_like(x, c.law.k_t * c.dt + c.law.b_t)
+    lever = x + 1j * y
+
+    def field(u: tuple[float, ...]) -> NDArray[np.complex128]:
+        slip = u[0] + 1j * u[1] + (0.0 if kind == POINT_KIND else 1j * u[2]) * lever
+        held = complex(c.law.r1, c.law.r2) + 1j * c.law.th * (0.0 if kind else 1.0) * lever
+        return np.asarray(growth * slip + (0.0 if mode == SLIDES else c.law.k_t * held))
+
+    g0, g1 = field(start), field(end)
+    touching = most > 0.0
+    g0, g1, most, growth, lever, a = (v[touching] for v in (g0, g1, most, growth, lever, a))
+    z = g0 / np.maximum(np.abs(g0), most)
+    step = (g1 - g0) / length
+    e = g0 / np.abs(g0)
+    turned = (g0 + step - z * (e * step.conj()).real) / np.abs(g0)
+    z += length * (np.where(np.abs(g0) > most, turned, (g0 + step) / most) - z)
+    z /= np.maximum(1.0, np.abs(z))
+    expected = np.zeros((3, 3))
+    for zi, gi, limit, grows, r, area in zip(z, g1, most, growth, lever, a, strict=True):
+        block = np.eye(2)
+        if abs(gi) > limit:
+            ei = gi / abs(gi)
+            mixed = np.outer([zi.real, zi.imag], [ei.real, ei.imag])
+            block = limit / abs(gi) * (np.eye(2) - (mixed + mixed.T) / 2.0)
+        row = np.array([[1.0, 0.0, -r.imag], [0.0, 1.0, r.real]])
+        if kind == POINT_KIND:
+            row[:, 2] = 0.0
+        weight = 1.0 if kind == POINT_KIND else area / c.area
+        expected += weight * grows * row.T @ block @ row
+
+    c(np.array([-0.2, 0.5, 1.0, *start]))
+    found = c(np.array([-0.2, 0.5, 1.0, *end]), length=length).tangential
+    # g0 is found again as g1 less the step: a few roundings of the larger one
+    size = largest(expected)
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-9 * size)
+    assert np.linalg.eigvalsh(found).min() >= -1e-12 * size  # else the step need not descend
+    # anew, or when nothing moves any more, it is the slope itself
+    steady = c(np.array([-0.2, 0.5, 1.0, *end]), length=1.0).tangential
+    anew = c(np.array([-0.2, 0.5, 1.0, *end])).tangential
+    assert steady == pytest.approx(anew, rel=1e-9, abs=1e-9 * size)
 
 
 @pytest.mark.parametrize("kind", [PATCH_KIND, POINT_KIND])

@@ -7,22 +7,15 @@ forces of the last solution move the bodies; friction springs and stored energie
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import sqrt
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, off
 from tangere.collision.broad import update_boxes, update_pairs
 from tangere.contact.implicit.evaluate import evaluate
 from tangere.contact.implicit.gather import Scope, gather
-from tangere.contact.implicit.keep import SPARE, finish
-from tangere.contact.implicit.newton import (
-    ROUGHLY,
-    TOLERANCE,
-    balance,
-    let_go,
-    newton,
-    unbalance,
-)
+from tangere.contact.implicit.keep import finish
+from tangere.contact.implicit.newton import ROUGHLY, TOLERANCE, is_large, let_go
 from tangere.contact.implicit.record import (
     POINT_KIND,
     SPRING_KIND,
@@ -31,7 +24,6 @@ from tangere.contact.implicit.record import (
     TF_B,
     TF_BOUNCE,
     TF_BT,
-    TF_D,
     TF_E,
     TF_F,
     TF_H,
@@ -44,8 +36,6 @@ from tangere.contact.implicit.record import (
     TF_R1,
     TF_R2,
     TF_S,
-    TF_SIZE,
-    TF_STORED,
     TF_T1,
     TF_T2,
     TF_TH,
@@ -60,8 +50,8 @@ from tangere.contact.implicit.record import (
     touch,
 )
 from tangere.contact.implicit.share import solve_islands
-from tangere.contact.implicit.stored import imprint, set_limit, start_energy
-from tangere.dynamics.islands import SMALL, find_islands, same_edges
+from tangere.contact.implicit.stored import overdrawn, set_limit, will_overdraw
+from tangere.dynamics.islands import find_islands, same_edges
 from tangere.dynamics.rigid import free_rotation, world_point
 from tangere.maths.quat import matrix_into, product, turn_back, unit
 from tangere.maths.vec import basis, norm, scale, sub
@@ -78,13 +68,6 @@ from tangere.model import (
 
 # Passes over the geometry.
 PASSES = 2
-# Large islands: bodies per tile of the first sweep and how many times that in each that follows,
-# sweeps, residual above which they pay [m/s], and the least thickness of a heap to its width.
-TILE, LARGER, SWEEPS, WORTH_TILES, THIN = 10, 3, 3, 1e-2, 1e-3
-ALL = -1  # colours
-# Spots: bodies whose residual exceeds this share of the greatest, with so many rings of neighbours;
-# how often they are solved at most, and the share of what makes a spot that is left in it.
-SPOT, RINGS, MOST_SPOTS, LEFT = 0.03, 2, 20, 0.1
 # A contact is looked at again if its depth changed by more than this share of itself, or if it
 # slipped by more than this share of its width, or if its normal force is off by this share.
 DEPTH_CHANGE, SLIP_CHANGE, FORCE_CHANGE = 0.05, 1e-3, 1e-3
@@ -129,7 +112,7 @@ def advance(e: Scope, fresh: bool) -> int:
         if status == OK:
             status = _springs(scope)
         if status == OK:
-            status = _graph(scope, ALL)
+            status = _graph(scope)
         if status != OK:
             return status
         for i in range(e.z.bodies):
@@ -137,9 +120,8 @@ def advance(e: Scope, fresh: bool) -> int:
                 for k in range(6):
                     v.ahead.twist[6 * i + k] = v.ahead.free[6 * i + k]
         v.report[REPORT_PASSES] = attempt + 1
-        status = _solve(scope, attempt == 0, ROUGHLY if attempt + 1 < PASSES else TOLERANCE)
-        if status != OK:
-            return status
+        _foresee(scope, attempt > 0)
+        _solve(scope, attempt == 0, ROUGHLY if attempt + 1 < PASSES else TOLERANCE)
         if attempt + 1 == PASSES:
             break
         again, bounces = False, False
@@ -151,49 +133,42 @@ def advance(e: Scope, fresh: bool) -> int:
                 # the next pass limits friction by this
                 off(e.w.pairs.floats, NF * c.ints[TI_SLOT])[PF_LAG] = c.floats[TF_F]
         if bounces:  # where the bodies bounce to, nothing of the impact would be left to see
-            status = _rebound(scope)
+            _rebound(scope)
             break
         if not again:
-            status = _solve(scope, False, TOLERANCE)
+            _solve(scope, False, TOLERANCE)
             break
         for i in range(6 * (e.z.bodies + e.z.floors)):
             v.ahead.guess[i] = v.ahead.twist[i]
-    if status == OK and _overdrawn(e):
-        status = _solve(e, False, TOLERANCE)
-    if status == OK:
-        finish(e)
-    return status
-
-
-@kernel
-def _overdrawn(e: Scope) -> bool:
-    """Whether contacts gave more energy than they had; those then yield once more.
-
-    The step takes depth to be linear in the motion. Where a body turns far within it, as a top
-    does, the depth from which the linear springs unload is not that at which energy was stored.
-    With no more stored in the linear springs than there is, convexity forbids the excess.
-    """
-    t, twist = e.w.solver.touches, e.w.solver.ahead.twist
-    found = False
+    yields = False
     for k in range(t.used[0]):
-        c = touch(t, k)
-        f = c.floats
-        if c.ints[TI_KIND] == SPRING_KIND or not f[TF_F] > 0.0 or f[TF_E] > 0.0:
-            continue
-        un, w1, w2, _, _, _ = local_twist(c, twist)
-        left = f[TF_STORED] - e.dt * (f[TF_F] * un + f[TF_F + 1] * w1 + f[TF_F + 2] * w2)
-        if left < -SPARE * f[TF_SIZE] * f[TF_F]:
-            star, way = off(f, TF_U), off(f, TF_D)
-            way[0], way[1], way[2] = e.dt * star[0], -e.dt * star[2], e.dt * star[1]
-            held, stored = start_energy(t, c), max(0.0, f[TF_STORED])
-            if held > stored:
-                imprint(t, c, 1.0 - sqrt(stored / held))
-                found = True
-    return found
+        yields = overdrawn(t, touch(t, k), v.ahead.twist, e.dt) or yields
+    if yields:
+        _solve(e, False, TOLERANCE)
+    finish(e)
+    return OK
 
 
 @kernel
-def _rebound(e: Scope) -> int:
+def _foresee(e: Scope, again: bool) -> None:
+    """In large islands, change contacts that by the guess will not behave as they are taken to.
+
+    A few of thousands always do, and to find them by a solution would mean to solve it all again.
+    again: the guess is the motion found by a pass, not that of the last step.
+    """
+    v = e.w.solver
+    t = v.touches
+    for island in range(v.graph.known[1]):
+        if is_large(v, island):
+            for at in range(t.start[island], t.start[island + 1]):
+                c = touch(t, t.list[at])
+                let_go(v, c, e.dt)
+                if again:
+                    will_overdraw(t, c, e.dt)
+
+
+@kernel
+def _rebound(e: Scope) -> None:
     """Hard impacts with a restitution: 1 + e times the force that stopped them is given.
 
     Poisson's rule on the whole impact: v = v_c + e (v_c − v₀) with v_c the solution without
@@ -214,171 +189,17 @@ def _rebound(e: Scope) -> int:
                 for q in range(3):
                     f[TF_BOUNCE + q] = (1.0 + f[TF_E]) * f[TF_F + q]
                 f[TF_LIMIT] *= 1.0 + f[TF_E]
-        status = _solve(e, False, TOLERANCE)
-        if status != OK:
-            return status
-    return OK
+        _solve(e, False, TOLERANCE)
 
 
 @kernel
-def _solve(e: Scope, hope: bool, tolerance: float) -> int:
-    """Solve all islands, large ones first by tiles and spots. OK or SOLVER_FULL."""
+def _solve(e: Scope, hope: bool, tolerance: float) -> None:
+    """Solve all islands to a residual."""
     v = e.w.solver
-    g = v.graph
     v.report[REPORT_RESIDUAL] = 0.0
-    large, worst = 0, 0.0
-    for island in range(g.known[1]):
-        if _is_large(e, island):
-            large += g.start[island + 1] - g.start[island]
-            worst = max(worst, balance(e.m, v, island, e.dt))
-    status = OK
-    if worst > WORTH_TILES:
-        status = _sweep_tiles(e, large, hope)
-        hope = False
-    if status == OK and large > 0:
-        status = _mend_spots(e, hope, tolerance)
-    if status != OK:
-        return status
     solve_islands(e.m, v, e.dt, hope, tolerance)
-    for island in range(g.known[1]):
+    for island in range(v.graph.known[1]):
         v.report[REPORT_RESIDUAL] = max(v.report[REPORT_RESIDUAL], v.residual[island])
-    return OK
-
-
-@kernel
-def _is_large(e: Scope, island: int) -> bool:
-    """Whether an island is too large to be solved at a go."""
-    g = e.w.solver.graph
-    return bool(g.start[island + 1] - g.start[island] > SMALL)
-
-
-@kernel
-def _sweep_tiles(e: Scope, count: int, hope: bool) -> int:
-    """Bring large islands near their solution by tiles of ten to a hundred bodies.
-
-    Block coordinate descent on a convex function: while the tiles of one of eight colours are
-    solved, the others hold still; tiles of one colour do not touch each other. Impacts are local,
-    so that this takes most of the rounds off the system of the whole island. The tiles of every
-    sweep are larger and shifted: they have the seams of the last inside. The smallest come first:
-    most blows are dealt with there, at little cost.
-    """
-    size = TILE
-    for sweep in range(SWEEPS):
-        _lay_tiles(e, count, size, 0.5 * (sweep & 1))
-        size *= LARGER
-        for colour in range(8):
-            status = _solve_tiles(e, colour, hope and sweep == 0, ROUGHLY)
-            if status != OK:
-                return status
-        status = _graph(e, ALL)
-        if status != OK:
-            return status
-    return OK
-
-
-@kernel
-def _mend_spots(e: Scope, hope: bool, tolerance: float) -> int:
-    """Solve large islands as a whole, and apart from that the few spots that stand in the way.
-
-    A Newton step of thousands of bodies is shortened for the sake of a handful, whose contacts
-    open, close or begin to slip. As soon as that happens those are solved by themselves, like
-    tiles; the next step of the whole is then a long one.
-    """
-    v = e.w.solver
-    g = v.graph
-    for turn in range(MOST_SPOTS):
-        worst, broken = 0.0, False
-        for island in range(g.known[1]):
-            if _is_large(e, island):
-                first = hope and turn == 0
-                rounds, residual = newton(e.m, v, island, e.dt, first, tolerance, False)
-                v.report[REPORT_SOLVES] += rounds
-                if residual > tolerance:
-                    worst = max(worst, residual)
-                elif let_go(v, island, e.dt):
-                    broken = True
-        if worst > 0.0:
-            limit = max(tolerance, SPOT * worst)
-            _mark_spots(e, limit)
-            status = _solve_tiles(e, 0, False, max(tolerance, LEFT * limit))
-            if status == OK:
-                status = _graph(e, ALL)
-            if status != OK:
-                return status
-        elif not broken:
-            break
-    return OK
-
-
-@kernel
-def _solve_tiles(e: Scope, colour: int, hope: bool, tolerance: float) -> int:
-    """Solve the tiles of one colour while all else holds still; the graph is then theirs."""
-    status = _graph(e, colour)
-    if status != OK:
-        return status
-    solve_islands(e.m, e.w.solver, e.dt, hope, tolerance)
-    return OK
-
-
-@kernel
-def _mark_spots(e: Scope, limit: float) -> None:
-    """Give colour 0 to bodies of large islands with a residual above a limit, and those around."""
-    v = e.w.solver
-    g, t = v.graph, v.touches
-    for i in range(e.z.bodies):
-        g.tile[i] = 0 if _in_large(e, i) and unbalance(e.m, v, i) > limit else -1
-    for _ in range(RINGS):
-        for k in range(t.used[0]):
-            c = touch(t, k)
-            i, j = _moving(e, c.ints[TI_A], ALL), _moving(e, c.ints[TI_B], ALL)
-            if i >= 0 and j >= 0:
-                if g.tile[i] == 0 and g.tile[j] < 0:
-                    g.tile[j] = 1
-                elif g.tile[j] == 0 and g.tile[i] < 0:
-                    g.tile[i] = 1
-        for i in range(e.z.bodies):
-            g.tile[i] = min(g.tile[i], 0)
-
-
-@kernel
-def _in_large(e: Scope, i: int) -> bool:
-    """Whether body i belongs to a large island."""
-    k = e.w.solver.graph.island[i]
-    return bool(k >= 0 and _is_large(e, k))
-
-
-@kernel
-def _lay_tiles(e: Scope, count: int, size: int, shift: float) -> None:
-    """Colour the bodies of large islands by cubic tiles of so many, shifted by a share of a side.
-
-    count: bodies of large islands.
-    """
-    g, x = e.w.solver.graph, e.s.position
-    low, high = (inf, inf, inf), (-inf, -inf, -inf)
-    for i in range(e.z.bodies):
-        if _in_large(e, i):
-            p = (x[3 * i], x[3 * i + 1], x[3 * i + 2])
-            low = (min(low[0], p[0]), min(low[1], p[1]), min(low[2], p[2]))
-            high = (max(high[0], p[0]), max(high[1], p[1]), max(high[2], p[2]))
-    wide = (high[0] - low[0], high[1] - low[1], high[2] - low[2])
-    most = max(wide[0], wide[1], wide[2])
-    # a flat or long heap is not divided across
-    side, across = most, 1.0
-    for k in range(3):
-        across *= max(wide[k], THIN * most)
-    for _ in range(3):
-        side = (across * size / count) ** (1.0 / 3.0)
-        across = 1.0
-        for k in range(3):
-            across *= max(wide[k], side)
-    for i in range(e.z.bodies):
-        g.tile[i] = -1
-        if _in_large(e, i):
-            colour = 0
-            for k in range(3):
-                cell = int((x[3 * i + k] - low[k]) / side + shift)
-                colour += (cell & 1) << k
-            g.tile[i] = colour
 
 
 @kernel
@@ -484,22 +305,17 @@ def _springs(e: Scope) -> int:
 
 
 @kernel
-def _graph(e: Scope, colour: int) -> int:
-    """Edges of all contacts; islands where they changed; contacts by island.
-
-    colour: that of the tiles whose bodies may move, or ALL.
-    """
+def _graph(e: Scope) -> int:
+    """Edges of all contacts; islands where they changed; contacts by island."""
     g, t = e.w.solver.graph, e.w.solver.touches
     count = t.used[0]
     edges, a, b = 0, -2, -2
     for k in range(count):
         c = touch(t, k)
-        i = _moving(e, c.ints[TI_A], colour)
-        j = _moving(e, c.ints[TI_B], colour)
-        if i < 0 and j < 0:
+        i, j = _moving(e, c.ints[TI_A]), _moving(e, c.ints[TI_B])
+        if i < 0 and j < 0:  # a spring between fixed bodies: a force, but nothing to solve for
             c.ints[TI_EDGE] = -1
-            if colour == ALL:  # a spring between fixed bodies: a force, but nothing to solve for
-                evaluate(t, c, e.w.solver.ahead.twist, e.dt, False, 1.0)
+            evaluate(t, c, e.w.solver.ahead.twist, e.dt)
             continue
         if i != a or j != b:
             g.fresh[2 * edges], g.fresh[2 * edges + 1] = i, j
@@ -530,11 +346,9 @@ def _graph(e: Scope, colour: int) -> int:
 
 
 @kernel
-def _moving(e: Scope, i: int, colour: int) -> int:
-    """Body i if it is to move, else −1."""
-    if i >= e.z.bodies or e.m.inv_mass[i] == 0.0:
-        return -1
-    return i if colour == ALL or e.w.solver.graph.tile[i] == colour else -1
+def _moving(e: Scope, i: int) -> int:
+    """Body i if it can move, else −1."""
+    return i if i < e.z.bodies and e.m.inv_mass[i] > 0.0 else -1
 
 
 @kernel

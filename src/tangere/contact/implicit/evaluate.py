@@ -1,4 +1,4 @@
-"""Force and curvature of one contact at given end-of-step twists.
+"""Force of one contact at given end-of-step twists, and how steeply it changes with them.
 
 With d the depth at the guess, u the local motion and du its change since the guess, a point of
 weight ω = dS/S_A carries
@@ -16,6 +16,16 @@ These are gradients of convex functions of the twists, because λ is lagged. A p
 until ∫ |g|² > ∫ λ |g|; then every point is limited by itself. Where all points press or hold, there
 are closed forms; else six points per triangle of a fan about the middle of each polygon are summed
 (exact for the squares of affine functions).
+
+The slope of limited friction, with e = g/|g|, is −ω (λ/|g|) (1 − e eᵀ) c: none along the slip.
+Where slip is about to stop or to turn round, Newton's method runs far beyond. `bend` therefore
+keeps the friction z = −f/(ω λ), |z| ≤ 1, of every point as an unknown of its own, and takes the
+Newton step for |g| z = g instead of z = g/|g|:
+
+    slope −ω (λ/|g|) (1 − (z eᵀ + e zᵀ)/2) c,    then  z ← (g + dg − z (e·dg))/|g|,  at most 1 long
+
+with dg the change of g in the step. It is the same once z = e; until then it is stiff along the
+slip wherever z and e do not agree. (Chan, Golub, Mulet 1999, for sums of norms in image denoising.)
 """
 
 from __future__ import annotations
@@ -51,7 +61,9 @@ from tangere.contact.implicit.record import (
     TF_MU,
     TF_R1,
     TF_R2,
+    TF_RUB,
     TF_S,
+    TF_SLIP,
     TF_TH,
     TF_U,
     TI_FAN,
@@ -85,61 +97,75 @@ class Trial(NamedTuple):
     g2: float
     th: float
     mode: int
-    hope: bool  # points not yet pressing count as stiff
-    along: float  # share of the friction's curvature along the slip that is left out
 
 
 @kernel
-def evaluate(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool, along: float) -> None:
-    """Fill the contact's force and curvature.
+def evaluate(t: Touches, c: Touch, twist: PtrF8, dt: float) -> None:
+    """Fill the contact's force."""
+    f = c.floats
+    if c.ints[TI_KIND] == SPRING_KIND:
+        _spring(c, twist, dt)
+        return
+    q = _trial(c, twist, dt)
+    if c.ints[TI_KIND] == POINT_KIND:
+        _single(f, q)
+    else:
+        if _presses(t, c, q):
+            _press_whole(f, q)
+        else:
+            _press_points(t, c, q)
+        if q.mode == HOLDS or q.limit == 0.0:
+            _hold(f, q)
+        else:
+            _rub_points(t, c, q)
+    for i in range(3):
+        f[TF_F + i] += f[TF_BOUNCE + i]
 
-    hope: points not yet pressing count as stiff. along: share of the friction's curvature along the
-    slip that is left out: 1 is exact, 0 an upper bound.
+
+@kernel
+def bend(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool, length: float) -> None:
+    """Fill the contact's curvature: minus the slope of its force.
+
+    hope: points not yet pressing count as stiff.
+    length: share of the Newton step that was made since the last call; 0: begin anew.
     """
     f = c.floats
-    un, w1, w2, u1, u2, wn = local_twist(c, twist)
-    kind = c.ints[TI_KIND]
-    if kind == SPRING_KIND:
-        _spring(f, dt, un, u1, u2)
+    if c.ints[TI_KIND] == SPRING_KIND:
+        _bend_spring(f, dt)
         return
+    q = _trial(c, twist, dt)
+    slip = off(f, TF_SLIP)
+    _, _, _, u1, u2, wn = local_twist(c, twist)
+    was = (slip[0], slip[1], slip[2])
+    slip[0], slip[1], slip[2] = u1, u2, wn
+    if c.ints[TI_KIND] == POINT_KIND:
+        _bend_single(f, q, _change(q, was, (u1, u2, wn), length), hope)
+        return
+    if hope or _presses(t, c, q):
+        _bend_whole(f, q)
+    else:
+        _bend_presses(t, c, q)
+    if q.mode == HOLDS or q.limit == 0.0:
+        _bend_hold(f, q)
+    else:
+        _bend_rubs(t, c, q, _change(q, was, (u1, u2, wn), length))
+
+
+@kernel
+def _trial(c: Touch, twist: PtrF8, dt: float) -> Trial:
+    """The law of a contact at given twists."""
+    f = c.floats
+    un, w1, w2, u1, u2, wn = local_twist(c, twist)
     k, b = f[TF_K] + f[TF_MEETS], f[TF_B]
     star = off(f, TF_U)
-    limit = f[TF_MU] * f[TF_LIMIT]
     c_t, g1, g2, th = rubbing(c, dt, u1, u2, wn)
     stiff = k * dt + b
     p0 = -k * dt * (un - star[0]) - b * un
     px, py = k * dt * (w2 - star[2]) + b * w2, -k * dt * (w1 - star[1]) - b * w1
     if f[TF_E] > 0.0:  # a hard impact is stopped by its speed, wherever in the step it falls
         k, p0, px, py = 0.0, -stiff * un, stiff * w2, -stiff * w1
-    q = Trial(
-        k,
-        p0,
-        px,
-        py,
-        stiff,
-        limit,
-        c_t,
-        g1,
-        g2,
-        th,
-        c.ints[TI_MODE],
-        hope,
-        along,
-    )
-    if kind == POINT_KIND:
-        _single(f, q)
-        f[TF_F] += f[TF_BOUNCE]
-        return
-    if _presses(t, c, q):
-        _press_whole(f, q)
-    else:
-        _press_points(t, c, q)
-    for i in range(3):
-        f[TF_F + i] += f[TF_BOUNCE + i]
-    if q.mode == HOLDS or limit == 0.0:
-        _hold(f, q)
-    else:
-        _rub_points(t, c, q)
+    limit = f[TF_MU] * f[TF_LIMIT]
+    return Trial(k, p0, px, py, stiff, limit, c_t, g1, g2, th, c.ints[TI_MODE])
 
 
 @kernel
@@ -161,14 +187,41 @@ def rubbing(
 
 
 @kernel
-def _spring(f: PtrF8, dt: float, un: float, u1: float, u2: float) -> None:
+def _change(
+    q: Trial, was: tuple[float, float, float], now: tuple[float, float, float], length: float
+) -> tuple[float, float, float, float]:
+    """What the last Newton step, made by a share, would have added to the field g; the share."""
+    if length == 0.0:
+        return 0.0, 0.0, 0.0, 0.0
+    scale = (1.0 if q.mode == SLIDES else q.c_t) / length
+    return (
+        scale * (now[0] - was[0]),
+        scale * (now[1] - was[1]),
+        scale * (now[2] - was[2]),
+        length,
+    )
+
+
+@kernel
+def _spring(c: Touch, twist: PtrF8, dt: float) -> None:
     """A spring: pull without own motion (R1, R2, TH), stiffness and damping along and across n."""
+    f = c.floats
+    un, _, _, u1, u2, _ = local_twist(c, twist)
     along, across = f[TF_K] * dt + f[TF_B], f[TF_KT] * dt + f[TF_BT]
-    out, cn, ct = off(f, TF_F), off(f, TF_CN), off(f, TF_CT)
+    out = off(f, TF_F)
     for i in range(6):
-        out[i], cn[i], ct[i] = 0.0, 0.0, 0.0
+        out[i] = 0.0
     out[0] = -f[TF_R1] - along * un
     out[3], out[4] = -f[TF_R2] - across * u1, -f[TF_TH] - across * u2
+
+
+@kernel
+def _bend_spring(f: PtrF8, dt: float) -> None:
+    """Curvature of a spring."""
+    along, across = f[TF_K] * dt + f[TF_B], f[TF_KT] * dt + f[TF_BT]
+    cn, ct = off(f, TF_CN), off(f, TF_CT)
+    for i in range(6):
+        cn[i], ct[i] = 0.0, 0.0
     cn[0], ct[0], ct[3] = along, across, across
 
 
@@ -188,52 +241,108 @@ def _presses(t: Touches, c: Touch, q: Trial) -> bool:
 @kernel
 def _press_whole(f: PtrF8, q: Trial) -> None:
     """Normal force of a patch that presses everywhere."""
-    out, cn = off(f, TF_F), off(f, TF_CN)
+    out = off(f, TF_F)
     per = 1.0 / f[TF_AREA]
     s, jxx, jxy, jyy = per * f[TF_S], per * f[TF_JXX], per * f[TF_JXY], per * f[TF_JYY]
     out[0] = q.k * per * f[TF_H] + q.p0 * s
     out[1] = q.k * per * f[TF_HY] + q.px * jxy + q.py * jyy
     out[2] = -(q.k * per * f[TF_HX] + q.px * jxx + q.py * jxy)
-    cn[0], cn[1], cn[2] = q.stiff * s, 0.0, 0.0
-    cn[3], cn[4], cn[5] = q.stiff * jyy, -q.stiff * jxy, q.stiff * jxx
+
+
+@kernel
+def _bend_whole(f: PtrF8, q: Trial) -> None:
+    """Normal curvature of a patch that presses everywhere."""
+    cn = off(f, TF_CN)
+    stiff = q.stiff / f[TF_AREA]
+    cn[0], cn[1], cn[2] = stiff * f[TF_S], 0.0, 0.0
+    cn[3], cn[4], cn[5] = stiff * f[TF_JYY], -stiff * f[TF_JXY], stiff * f[TF_JXX]
 
 
 @kernel
 def _hold(f: PtrF8, q: Trial) -> None:
     """Friction of a patch that sticks as a whole; without a limit there is no friction."""
-    out, ct = off(f, TF_F), off(f, TF_CT)
+    out = off(f, TF_F)
+    per = 1.0 / f[TF_AREA] if q.limit > 0.0 else 0.0
+    s, j_n = per * f[TF_S], per * (f[TF_JXX] + f[TF_JYY])
+    out[3], out[4], out[5] = -s * q.g1, -s * q.g2, -j_n * q.th
+
+
+@kernel
+def _bend_hold(f: PtrF8, q: Trial) -> None:
+    """Curvature of friction of a patch that sticks as a whole."""
+    ct = off(f, TF_CT)
     for i in range(6):
         ct[i] = 0.0
-    out[3], out[4], out[5] = 0.0, 0.0, 0.0
-    if q.limit > 0.0:
-        per = 1.0 / f[TF_AREA]
-        s, j_n = per * f[TF_S], per * (f[TF_JXX] + f[TF_JYY])
-        out[3], out[4], out[5] = -s * q.g1, -s * q.g2, -j_n * q.th
-        ct[0], ct[3], ct[5] = q.c_t * s, q.c_t * s, q.c_t * j_n
+    per = q.c_t / f[TF_AREA] if q.limit > 0.0 else 0.0
+    ct[0], ct[3], ct[5] = per * f[TF_S], per * f[TF_S], per * (f[TF_JXX] + f[TF_JYY])
 
 
 @kernel
 def _single(f: PtrF8, q: Trial) -> None:
     """All at one point, with limit the friction limit itself."""
-    out, cn, ct = off(f, TF_F), off(f, TF_CN), off(f, TF_CT)
+    out = off(f, TF_F)
     for i in range(6):
-        out[i], cn[i], ct[i] = 0.0, 0.0, 0.0
-    p = q.k * f[TF_H] + q.p0
-    if p > 0.0 or q.hope:
-        cn[0] = q.stiff
-    out[0] = max(p, 0.0)
+        out[i] = 0.0
+    out[0] = max(q.k * f[TF_H] + q.p0, 0.0)
     if q.limit > 0.0:
-        g1, g2 = q.g1, q.g2
-        if q.mode == SLIDES:
-            g1, g2 = q.c_t * g1, q.c_t * g2
+        c = q.c_t if q.mode == SLIDES else 1.0
+        g1, g2 = c * q.g1, c * q.g2
         size = sqrt(g1 * g1 + g2 * g2)
-        s, along = 1.0, 0.0
-        if q.mode != HOLDS and size > q.limit:
-            s, along = q.limit / size, q.along / (size * size)
+        s = q.limit / size if q.mode != HOLDS and size > q.limit else 1.0
         out[3], out[4] = -s * g1, -s * g2
-        ct[0] = q.c_t * s * (1.0 - along * g1 * g1)
-        ct[1] = -q.c_t * s * along * g1 * g2
-        ct[3] = q.c_t * s * (1.0 - along * g2 * g2)
+
+
+@kernel
+def _bend_single(f: PtrF8, q: Trial, change: tuple[float, float, float, float], hope: bool) -> None:
+    """Curvature of a single point."""
+    cn, ct = off(f, TF_CN), off(f, TF_CT)
+    for i in range(6):
+        cn[i], ct[i] = 0.0, 0.0
+    if q.k * f[TF_H] + q.p0 > 0.0 or hope:
+        cn[0] = q.stiff
+    if q.limit > 0.0:
+        if q.mode == HOLDS:
+            ct[0], ct[3] = q.c_t, q.c_t
+        else:
+            c = q.c_t if q.mode == SLIDES else 1.0
+            d = (c * change[0], c * change[1])
+            b11, b12, b22 = _rub(off(f, TF_RUB), (c * q.g1, c * q.g2), d, q.limit, change[3])
+            ct[0], ct[1], ct[3] = q.c_t * b11, q.c_t * b12, q.c_t * b22
+
+
+@kernel
+def _rub(
+    z: PtrF8, g: tuple[float, float], change: tuple[float, float], most: float, length: float
+) -> tuple[float, float, float]:
+    """Slope of limited friction g min(1, λ/|g|) of a point against g: 11, 12, 22; z follows.
+
+    change: what a whole step would have added to g; length: the share of it that was made.
+    """
+    size = sqrt(g[0] * g[0] + g[1] * g[1])
+    if length == 0.0:
+        per = 1.0 / max(size, most)
+        z[0], z[1] = per * g[0], per * g[1]
+    else:
+        # where the step began
+        g1, g2 = g[0] - length * change[0], g[1] - length * change[1]
+        was = sqrt(g1 * g1 + g2 * g2)
+        if was > most:
+            turn = (g1 * change[0] + g2 * change[1]) / (was * was)
+            z1 = (g1 + change[0]) / was - z[0] * turn
+            z2 = (g2 + change[1]) / was - z[1] * turn
+        else:
+            z1, z2 = (g1 + change[0]) / most, (g2 + change[1]) / most
+        z1, z2 = z[0] + length * (z1 - z[0]), z[1] + length * (z2 - z[1])
+        per = 1.0 / max(1.0, sqrt(z1 * z1 + z2 * z2))
+        z[0], z[1] = per * z1, per * z2
+    if size <= most:
+        return 1.0, 0.0, 1.0
+    s, e1, e2 = most / size, g[0] / size, g[1] / size
+    return (
+        s * (1.0 - z[0] * e1),
+        -0.5 * s * (z[0] * e2 + z[1] * e1),
+        s * (1.0 - z[1] * e2),
+    )
 
 
 @kernel
@@ -241,6 +350,29 @@ def _press_points(t: Touches, c: Touch, q: Trial) -> None:
     """Normal force, point by point."""
     f = c.floats
     fn, f1, f2 = 0.0, 0.0, 0.0
+    at = off(t.fan, 3 * c.ints[TI_FAN])
+    for poly in range(c.ints[TI_POLYGONS]):
+        corners = t.corners[c.ints[TI_POLYGON] + poly]
+        last = off(at, 3 * corners)
+        for i in range(1, corners + 1):
+            here = off(at, 3 * i)
+            area = fan_area(at, last, here) / f[TF_AREA]
+            for j in range(POINTS):
+                w, x, y, d = fan_point(j, at, last, here)
+                p = area * w * max(0.0, q.k * d + q.p0 + q.px * x + q.py * y)
+                fn += p
+                f1 += p * y
+                f2 -= p * x
+            last = here
+        at = off(at, 3 * (corners + 1))
+    out = off(f, TF_F)
+    out[0], out[1], out[2] = fn, f1, f2
+
+
+@kernel
+def _bend_presses(t: Touches, c: Touch, q: Trial) -> None:
+    """Normal curvature, point by point."""
+    f = c.floats
     n0, nx, ny, nxx, nxy, nyy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     at = off(t.fan, 3 * c.ints[TI_FAN])
     for poly in range(c.ints[TI_POLYGONS]):
@@ -251,13 +383,8 @@ def _press_points(t: Touches, c: Touch, q: Trial) -> None:
             area = fan_area(at, last, here) / f[TF_AREA]
             for j in range(POINTS):
                 w, x, y, d = fan_point(j, at, last, here)
-                w *= area
-                p = q.k * d + q.p0 + q.px * x + q.py * y
-                if p > 0.0:
-                    fn += w * p
-                    f1 += w * p * y
-                    f2 -= w * p * x
-                if p > 0.0 or q.hope:
+                if q.k * d + q.p0 + q.px * x + q.py * y > 0.0:
+                    w *= area
                     n0 += w
                     nx += w * x
                     ny += w * y
@@ -266,8 +393,7 @@ def _press_points(t: Touches, c: Touch, q: Trial) -> None:
                     nyy += w * y * y
             last = here
         at = off(at, 3 * (corners + 1))
-    out, cn = off(f, TF_F), off(f, TF_CN)
-    out[0], out[1], out[2] = fn, f1, f2
+    cn = off(f, TF_CN)
     cn[0], cn[1], cn[2] = q.stiff * n0, q.stiff * ny, -q.stiff * nx
     cn[3], cn[4], cn[5] = q.stiff * nyy, -q.stiff * nxy, q.stiff * nxx
 
@@ -277,7 +403,6 @@ def _rub_points(t: Touches, c: Touch, q: Trial) -> None:
     """Friction, point by point."""
     f = c.floats
     q1, q2, qn = 0.0, 0.0, 0.0
-    a11, a12, a1n, a22, a2n, ann = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     at = off(t.fan, 3 * c.ints[TI_FAN])
     for poly in range(c.ints[TI_POLYGONS]):
         corners = t.corners[c.ints[TI_POLYGON] + poly]
@@ -289,23 +414,49 @@ def _rub_points(t: Touches, c: Touch, q: Trial) -> None:
                 w, x, y, d = fan_point(j, at, last, here)
                 if not d > 0.0:
                     continue
-                e1, e2 = q.g1 - q.th * y, q.g2 + q.th * x
-                c_p = q.c_t
-                if q.mode == SLIDES:
-                    c_p = q.c_t * d  # λ/v_ε of this point
-                    e1, e2 = c_p * e1, c_p * e2
+                c_p = q.c_t * d if q.mode == SLIDES else 1.0  # λ/v_ε of this point
+                e1, e2 = c_p * (q.g1 - q.th * y), c_p * (q.g2 + q.th * x)
                 most = q.limit * d
                 size = e1 * e1 + e2 * e2
-                s, along = w * area, 0.0
+                s = w * area
                 if size > most * most:
-                    along = q.along / size
                     s *= most / sqrt(size)
                 q1 -= s * e1
                 q2 -= s * e2
                 qn -= s * (x * e2 - y * e1)
-                s *= c_p
-                b11, b22 = s * (1.0 - along * e1 * e1), s * (1.0 - along * e2 * e2)
-                b12 = -s * along * e1 * e2
+            last = here
+        at = off(at, 3 * (corners + 1))
+    out = off(f, TF_F)
+    out[3], out[4], out[5] = q1, q2, qn
+
+
+@kernel
+def _bend_rubs(t: Touches, c: Touch, q: Trial, change: tuple[float, float, float, float]) -> None:
+    """Curvature of friction, point by point."""
+    f = c.floats
+    a11, a12, a1n, a22, a2n, ann = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    at = off(t.fan, 3 * c.ints[TI_FAN])
+    z = off(t.rub, 2 * POINTS * c.ints[TI_FAN])
+    for poly in range(c.ints[TI_POLYGONS]):
+        corners = t.corners[c.ints[TI_POLYGON] + poly]
+        last = off(at, 3 * corners)
+        for i in range(1, corners + 1):
+            here = off(at, 3 * i)
+            area = fan_area(at, last, here) / f[TF_AREA]
+            for j in range(POINTS):
+                w, x, y, d = fan_point(j, at, last, here)
+                if not d > 0.0:
+                    continue
+                c_p = q.c_t * d if q.mode == SLIDES else 1.0  # λ/v_ε of this point
+                b11, b12, b22 = _rub(
+                    off(z, 2 * (POINTS * i + j)),
+                    (c_p * (q.g1 - q.th * y), c_p * (q.g2 + q.th * x)),
+                    (c_p * (change[0] - change[2] * y), c_p * (change[1] + change[2] * x)),
+                    q.limit * d,
+                    change[3],
+                )
+                s = w * area * (c_p if q.mode == SLIDES else q.c_t)
+                b11, b12, b22 = s * b11, s * b12, s * b22
                 a11 += b11
                 a12 += b12
                 a22 += b22
@@ -314,8 +465,8 @@ def _rub_points(t: Touches, c: Touch, q: Trial) -> None:
                 ann += y * y * b11 - 2.0 * x * y * b12 + x * x * b22
             last = here
         at = off(at, 3 * (corners + 1))
-    out, ct = off(f, TF_F), off(f, TF_CT)
-    out[3], out[4], out[5] = q1, q2, qn
+        z = off(z, 2 * POINTS * (corners + 1))
+    ct = off(f, TF_CT)
     ct[0], ct[1], ct[2], ct[3], ct[4], ct[5] = a11, a12, a1n, a22, a2n, ann
 
 

@@ -47,7 +47,7 @@ from tangere.contact.implicit.record import (
     local_twist,
     touch,
 )
-from tangere.contact.implicit.stored import spring_energy
+from tangere.contact.implicit.stored import SPARE, spring_energy
 from tangere.model import (
     NF,
     NI,
@@ -70,9 +70,6 @@ from tangere.model import (
     STICK,
     Touches,
 )
-
-# Energy kept in reserve by a contact: its normal force times this share of the part's size.
-SPARE = 2e-5
 
 
 @kernel

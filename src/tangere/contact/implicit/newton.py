@@ -3,10 +3,15 @@
     minimise  ½ |v − v_f|²_M + Σ contacts ψ(v),      gradient  M (v − v_f) − dt Jᵀ f(v)
 
 v: end-of-step twists, v_f: those of free flight, f: contact forces (`evaluate`), whose slopes are
-the curvature −C: the matrix is M + dt Jᵀ C J. A Newton step is shortened while the slope of the
-objective along it has turned up steeply; a convex function needs no more to descend. The residual
-is the largest change of speed that the unbalanced impulse would cause to its body alone, an upper
-bound for the error in v since the matrix exceeds M.
+the curvature −C (`bend`): the matrix is M + dt Jᵀ C J. The first steps are made in full, which in a
+heap brings most contacts to where they end; from then on a step is shortened while the slope of the
+objective along it has turned up steeply, and a convex function needs no more to descend. The
+residual is the largest change of speed that the unbalanced impulse would cause to its body alone,
+an upper bound for the error in v since the matrix exceeds M.
+
+Two things are known of a contact only when the solution is: whether a patch that was taken to hold
+breaks, and whether it would give more energy than it has. It is then changed and solved again. In
+a large island there are always some of these; so they are changed as soon as the solution is near.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from math import sqrt
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, local_f8, off
-from tangere.contact.implicit.evaluate import breaks, evaluate
+from tangere.contact.implicit.evaluate import bend, breaks, evaluate
 from tangere.contact.implicit.record import (
     BREAKS,
     HOLDS,
@@ -31,20 +36,22 @@ from tangere.contact.implicit.record import (
     add_local,
     touch,
 )
+from tangere.contact.implicit.stored import overdrawn
+from tangere.dynamics.islands import SMALL
 from tangere.dynamics.solve import factor, solve
 from tangere.model import Model, Solver
 
 # Stop when the residual is below this speed [m/s]; a pass that only finds the pose needs less.
 TOLERANCE, ROUGHLY = 1e-9, 1e-4
-MOST_ROUNDS = 250  # usually 3; a light body wedged between slipping heavy ones took 200
-# Share of the friction's curvature along the slip that is left out. Exact Newton (1) is too hopeful
-# where sliding stops, 0 crawls; exact once the residual falls to this share of the last.
-CAUTIOUS, EXACT, QUICK = 0.99, 1.0, 0.3
+MOST_ROUNDS = 250
+# Steps made in full after the start and after a change of contacts.
+IN_FULL = 5
 # A step is shortened while the slope along it exceeds this share of the first, upwards.
 OVERSHOOT = 0.1
 MOST_CUTS = 16
-# Times that patches may break in one solve.
-MOST_BREAKS = 8
+# Times that contacts may change in one solve, and before a large island is solved; residual below
+# which they may [m/s].
+MOST_CHANGES, EARLY, NEAR = 8, 3, 1.0
 # Relative accuracy of conjugate gradients.
 CLOSE = 1e-6
 
@@ -53,53 +60,25 @@ CLOSE = 1e-6
 def solve_island(
     m: Model, v: Solver, island: int, dt: float, hope: bool, tolerance: float
 ) -> tuple[int, float]:
-    """Solve one island; returns the rounds (solves) made and the residual [m/s].
-
-    Patches that were taken to hold and do not are limited point by point, and it is solved again.
-    """
-    rounds, residual = newton(m, v, island, dt, hope, tolerance, True)
-    for _ in range(MOST_BREAKS):
-        if not let_go(v, island, dt):
-            break
-        more, residual = newton(m, v, island, dt, False, tolerance, True)
-        rounds += more
-    return rounds, residual
-
-
-@kernel
-def let_go(v: Solver, island: int, dt: float) -> bool:
-    """Whether patches that were taken to hold do not; they are limited point by point from now."""
-    t = v.touches
-    broken = False
-    for at in range(t.start[island], t.start[island + 1]):
-        c = touch(t, t.list[at])
-        if c.ints[TI_MODE] == HOLDS and breaks(t, c, v.ahead.twist, dt):
-            c.ints[TI_MODE] = BREAKS
-            broken = True
-    return broken
-
-
-@kernel
-def balance(m: Model, v: Solver, island: int, dt: float) -> float:
-    """Residual of an island as it stands [m/s]."""
-    return _gradient(m, v, island, dt, False, CAUTIOUS)
-
-
-@kernel
-def newton(
-    m: Model, v: Solver, island: int, dt: float, hope: bool, tolerance: float, patient: bool
-) -> tuple[int, float]:
-    """Minimise the step problem; returns the rounds made and the residual [m/s].
-
-    patient: else it ends with the first step that has to be shortened.
-    """
+    """Minimise the step problem of one island; returns the rounds made and the residual [m/s]."""
     g, h = v.graph, v.ahead
     first, end = g.start[island], g.start[island + 1]
-    residual = _gradient(m, v, island, dt, hope, CAUTIOUS)
-    rounds = 0
-    along = CAUTIOUS
-    while residual > tolerance and rounds < MOST_ROUNDS:
+    large = is_large(v, island)
+    near = NEAR if large else tolerance
+    residual = _gradient(m, v, island, dt)
+    rounds, since, changes = 0, 0, 0
+    length = 0.0
+    while True:
+        if residual <= near and changes < MOST_CHANGES:
+            if change(v, island, dt, large and tolerance == TOLERANCE):
+                residual = _gradient(m, v, island, dt)
+                since, changes, length = 0, changes + 1, 0.0
+                near = near if changes < EARLY else tolerance
+        if residual <= tolerance or rounds == MOST_ROUNDS:
+            break
         rounds += 1
+        since += 1
+        _bend(v, island, dt, hope and rounds == 1, length)
         _assemble(m, v, island, dt)
         for p in range(first, end):
             i = 6 * g.member[p]
@@ -108,44 +87,92 @@ def newton(
                 h.base[i + k] = h.twist[i + k]
         factor(g, v.matrix, island)
         solve(g, v.matrix, island, CLOSE)
-        slope = 0.0
-        for p in range(first, end):
-            i = 6 * g.member[p]
-            for k in range(6):
-                slope += h.gradient[i + k] * v.matrix.x[i + k]
-                h.twist[i + k] = h.base[i + k] + v.matrix.x[i + k]
+        slope = _slope(v, island)
+        length = 1.0
+        _go(v, island, length)
         before = residual
-        residual = _gradient(m, v, island, dt, False, along)
-        length, low, low_slope = 1.0, 0.0, slope
-        high, high_slope, side = 0.0, 0.0, 0
-        for _ in range(MOST_CUTS):
-            now = 0.0
-            for p in range(first, end):
-                i = 6 * g.member[p]
-                for k in range(6):
-                    now += h.gradient[i + k] * v.matrix.x[i + k]
-            if now <= -OVERSHOOT * slope and (now >= OVERSHOOT * slope or length == 1.0):
+        residual = _gradient(m, v, island, dt)
+        if since > IN_FULL:
+            length, residual = _shorten(m, v, island, dt, slope, residual)
+            if not residual < before and length * _largest(v, island) < tolerance:
                 break
-            # false position; an end that stays is made to count less, or kinks stop it (Illinois)
-            if now > 0.0:
-                low_slope *= 0.5 if side > 0 else 1.0
-                high, high_slope, side = length, now, 1
-            else:
-                high_slope *= 0.5 if side < 0 else 1.0
-                low, low_slope, side = length, now, -1
-            share = low_slope / (low_slope - high_slope)  # where the slope would vanish
-            length = low + (high - low) * min(max(share, 0.1), 0.9)
-            for p in range(first, end):
-                i = 6 * g.member[p]
-                for k in range(6):
-                    h.twist[i + k] = h.base[i + k] + length * v.matrix.x[i + k]
-            residual = _gradient(m, v, island, dt, False, along)
-        along = EXACT if residual < QUICK * before else CAUTIOUS
-        if not patient and length < 1.0:
-            break
-        if not residual < before and length * _largest(v, island) < tolerance:
-            break
     return rounds, residual
+
+
+@kernel
+def is_large(v: Solver, island: int) -> bool:
+    """Whether an island has many bodies."""
+    return bool(v.graph.start[island + 1] - v.graph.start[island] > SMALL)
+
+
+@kernel
+def change(v: Solver, island: int, dt: float, early: bool) -> bool:
+    """Whether there were contacts that do not behave as was assumed; they are changed.
+
+    early: those that give too much energy are, too.
+    """
+    t = v.touches
+    found = False
+    for at in range(t.start[island], t.start[island + 1]):
+        c = touch(t, t.list[at])
+        found = let_go(v, c, dt) or found
+        if early:
+            found = overdrawn(t, c, v.ahead.twist, dt) or found
+    return found
+
+
+@kernel
+def let_go(v: Solver, c: Touch, dt: float) -> bool:
+    """Whether a patch that was taken to hold does not; it is limited point by point from now."""
+    if c.ints[TI_MODE] != HOLDS or not breaks(v.touches, c, v.ahead.twist, dt):
+        return False
+    c.ints[TI_MODE] = BREAKS
+    return True
+
+
+@kernel
+def _shorten(
+    m: Model, v: Solver, island: int, dt: float, slope: float, residual: float
+) -> tuple[float, float]:
+    """Find where the objective is least along a Newton step; share of the step, residual there."""
+    length, low, low_slope = 1.0, 0.0, slope
+    high, high_slope, side = 0.0, 0.0, 0
+    for _ in range(MOST_CUTS):
+        now = _slope(v, island)
+        if now <= -OVERSHOOT * slope and (now >= OVERSHOOT * slope or length == 1.0):
+            break
+        # false position; an end that stays is made to count less, or kinks stop it (Illinois)
+        if now > 0.0:
+            low_slope *= 0.5 if side > 0 else 1.0
+            high, high_slope, side = length, now, 1
+        else:
+            high_slope *= 0.5 if side < 0 else 1.0
+            low, low_slope, side = length, now, -1
+        share = low_slope / (low_slope - high_slope)  # where the slope would vanish
+        length = low + (high - low) * min(max(share, 0.1), 0.9)
+        _go(v, island, length)
+        residual = _gradient(m, v, island, dt)
+    return length, residual
+
+
+@kernel
+def _go(v: Solver, island: int, length: float) -> None:
+    """Move the twists by a share of the Newton step."""
+    for p in range(v.graph.start[island], v.graph.start[island + 1]):
+        i = 6 * v.graph.member[p]
+        for k in range(6):
+            v.ahead.twist[i + k] = v.ahead.base[i + k] + length * v.matrix.x[i + k]
+
+
+@kernel
+def _slope(v: Solver, island: int) -> float:
+    """Slope of the objective along the Newton step."""
+    slope = 0.0
+    for p in range(v.graph.start[island], v.graph.start[island + 1]):
+        i = 6 * v.graph.member[p]
+        for k in range(6):
+            slope += v.ahead.gradient[i + k] * v.matrix.x[i + k]
+    return slope
 
 
 @kernel
@@ -160,7 +187,7 @@ def _largest(v: Solver, island: int) -> float:
 
 
 @kernel
-def _gradient(m: Model, v: Solver, island: int, dt: float, hope: bool, along: float) -> float:
+def _gradient(m: Model, v: Solver, island: int, dt: float) -> float:
     """Evaluate all contacts of an island; fill the gradient; returns the residual [m/s]."""
     g, h, t = v.graph, v.ahead, v.touches
     first, end = g.start[island], g.start[island + 1]
@@ -175,16 +202,24 @@ def _gradient(m: Model, v: Solver, island: int, dt: float, hope: bool, along: fl
                 row[3 + k] += inertia[3 * k + j] * (now[3 + j] - free[3 + j])
     for at in range(t.start[island], t.start[island + 1]):
         c = touch(t, t.list[at])
-        evaluate(t, c, h.twist, dt, hope, along)
+        evaluate(t, c, h.twist, dt)
         add_local(c, -dt, h.gradient)
     worst = 0.0
     for p in range(first, end):
-        worst = max(worst, unbalance(m, v, g.member[p]))
+        worst = max(worst, _unbalance(m, v, g.member[p]))
     return worst
 
 
 @kernel
-def unbalance(m: Model, v: Solver, i: int) -> float:
+def _bend(v: Solver, island: int, dt: float, hope: bool, length: float) -> None:
+    """Curvature of all contacts of an island, after a Newton step made by a share."""
+    t = v.touches
+    for at in range(t.start[island], t.start[island + 1]):
+        bend(t, touch(t, t.list[at]), v.ahead.twist, dt, hope, length)
+
+
+@kernel
+def _unbalance(m: Model, v: Solver, i: int) -> float:
     """Residual of body i by the last gradient [m/s]."""
     row = off(v.ahead.gradient, 6 * i)
     push, turn = 0.0, 0.0

@@ -54,6 +54,8 @@ TF_STORED = 67  # share of the energy stored at the start of the step [J]
 TF_E = 68  # restitution of a hard impact that begins in this step, else 0
 TF_BOUNCE = 69  # 3: its rebound, a given normal force in local order
 TF_MEETS = 72  # where bodies meet in this step, b/dt: their damper knows only the overlap, else 0
+TF_RUB = 73  # 2: friction over its limit, of a single point; a patch has `Touches.rub`
+TF_SLIP = 75  # 3: motion u_1, u_2, w_n for which these were found
 
 Local = tuple[float, float, float, float, float, float]
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, off
 from tangere.contact.implicit.record import (
     POINT_KIND,
+    SPRING_KIND,
     TF_AREA,
     TF_D,
+    TF_E,
+    TF_F,
     TF_H,
     TF_HX,
     TF_HY,
     TF_K,
     TF_LAG,
     TF_LIMIT,
+    TF_SIZE,
+    TF_STORED,
     TF_U,
     TI_FAN,
     TI_KIND,
@@ -25,6 +32,10 @@ from tangere.contact.implicit.record import (
 )
 from tangere.maths.quadrature import POINTS, triangle_point
 from tangere.model import Touches
+
+# Energy kept in reserve by a contact: its normal force times this share of the part's size; and
+# what is rounding of it.
+SPARE, ROUNDING = 2e-5, 1e-9
 
 
 @kernel
@@ -119,3 +130,44 @@ def set_limit(t: Touches, c: Touch) -> None:
         return
     depth = _sum(t, c, 0.0, 0.0, 0.0, 1)
     f[TF_LIMIT] = press / depth if depth > 0.0 else 0.0
+
+
+@kernel
+def overdrawn(t: Touches, c: Touch, twist: PtrF8, dt: float) -> bool:
+    """Whether a contact gives more energy than it had; it then yields once more.
+
+    The step takes depth to be linear in the motion. Where a body turns far within it, as a top
+    does, the depth from which the linear springs unload is not that at which energy was stored.
+    With no more stored in the linear springs than there is, convexity forbids the excess.
+    """
+    f = c.floats
+    if c.ints[TI_KIND] == SPRING_KIND:
+        return False
+    un, w1, w2, _, _, _ = local_twist(c, twist)
+    given = dt * (f[TF_F] * un + f[TF_F + 1] * w1 + f[TF_F + 2] * w2)
+    return _yields(t, c, dt, f[TF_F], given)
+
+
+@kernel
+def will_overdraw(t: Touches, c: Touch, dt: float) -> bool:
+    """The same with the force of the last pass, which led to the motion of the guess."""
+    f = c.floats
+    if c.ints[TI_KIND] == SPRING_KIND:
+        return False
+    return _yields(t, c, dt, f[TF_LAG], dt * f[TF_LAG] * f[TF_U])
+
+
+@kernel
+def _yields(t: Touches, c: Touch, dt: float, force: float, given: float) -> bool:
+    """Whether a contact of that normal force yields because it gives too much energy."""
+    f = c.floats
+    reserve = f[TF_SIZE] * force
+    if not force > 0.0 or f[TF_E] > 0.0 or f[TF_STORED] - given >= -SPARE * reserve:
+        return False
+    star, way = off(f, TF_U), off(f, TF_D)
+    way[0], way[1], way[2] = dt * star[0], -dt * star[2], dt * star[1]
+    held, stored = start_energy(t, c), max(0.0, f[TF_STORED])
+    if held - stored <= ROUNDING * (stored + reserve):  # it has yielded before
+        return False
+    imprint(t, c, 1.0 - sqrt(stored / held))
+    return True
