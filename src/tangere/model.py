@@ -279,6 +279,7 @@ class Graph(NamedTuple):
     | direct     | 1: island is factorised, 0: conjugate gradients               | (n,)    |
     | column     | first row of each place's column of the factor                | (n+1,)  |
     | row        | places of the rows                                            | (b,)    |
+    | still      | 1: the body at this place is held still for now               | (n,)    |
     | fill, degree, head, before, after, bits | scratch of the ordering          | …       |
     """
 
@@ -296,6 +297,7 @@ class Graph(NamedTuple):
     direct: IntArray
     column: IntArray
     row: IntArray
+    still: IntArray
     fill: IntArray
     degree: IntArray
     head: IntArray
@@ -530,6 +532,7 @@ def solver_pointers(v: Solver) -> Solver:
             ptr(g.direct),
             ptr(g.column),
             ptr(g.row),
+            ptr(g.still),
             ptr(g.fill),
             ptr(g.degree),
             ptr(g.head),
@@ -653,6 +656,7 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
             direct=ints(n),
             column=ints(n + 1),
             row=ints(blocks),
+            still=ints(n),
             fill=ints(n + 1),
             degree=ints(n),
             head=ints(n),

@@ -44,6 +44,7 @@ def islands_of(bodies: int, edges: Edges, room: int = 0) -> tuple[int, Solver]:
     v = new_solver(bodies, 0, max(len(edges), 1), 1, room or bodies * bodies + len(edges))
     for array in v.graph[3:]:
         array[:] = -99  # whatever is read must have been written
+    v.graph.still[:] = 0
     offer(v, edges)
     status = int(_find(Sizes(bodies, 0, 0, 0), v, len(edges), room or len(v.graph.row)))
     return status, v

@@ -83,6 +83,29 @@ def test_solution_is_that_of_numpy(bodies: int, edges: Edges, iterate: bool) -> 
     assert (rounds > 0) == iterate
 
 
+@pytest.mark.parametrize(("bodies", "edges"), GRAPHS)
+@pytest.mark.parametrize("iterate", [False, True])
+def test_bodies_held_still_are_left_out(bodies: int, edges: Edges, iterate: bool) -> None:
+    status, v = islands_of(bodies, edges)
+    assert status == OK
+    g = v.graph
+    if iterate:
+        g.direct[:] = 0
+        both = [e for e, pair in enumerate(edges) if min(pair) >= 0]
+        g.block[both] = np.arange(len(both))
+    a, b = system(v, bodies, edges, 7)
+    still = np.arange(bodies) % 3 == 1
+    places = int(g.start[g.known[1]])
+    g.still[:places] = still[g.member[:places]]
+    for k in range(int(g.known[1])):
+        factor_and_solve(v, k)
+    moves = np.repeat((g.island >= 0) & ~still, 6)
+    found = v.matrix.x.ravel()
+    assert found[~moves].tolist() == b[~moves].tolist()
+    expected = np.linalg.solve(a[np.ix_(moves, moves)], b[moves])
+    assert found[moves] == pytest.approx(expected, abs=1e-8 if iterate else 1e-10)
+
+
 def test_single_body_is_solved_in_one_round() -> None:
     # its own block is the preconditioner
     _, _, rounds = solutions(1, [(-1, 0)], 0, True)

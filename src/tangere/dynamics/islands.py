@@ -14,8 +14,9 @@ from tangere.model import OK, SOLVER_FULL, Graph, Sizes
 
 # An island up to so many bodies is solved directly whatever its shape.
 SMALL = 150
-# A larger one only up to a length, and while it has so few edges that little fills in.
-LONGEST, SPARSE = 16_000, 2.0
+# A larger one only up to a length, while it has few edges per body, and then if so little fills in
+# that there are no more than so many products of blocks per body.
+LONGEST, SPARSE, DENSE = 16_000, 2.0, 300
 BITS = 62  # per word of the bit sets
 
 
@@ -126,8 +127,13 @@ def _eliminate(g: Graph, islands: int, room: int) -> bool:
             edges += 1 if pair[0] >= 0 and pair[1] >= 0 else 0
         g.direct[k] = 1 if size <= SMALL or (size <= LONGEST and edges <= SPARSE * size) else 0
         if g.direct[k] == 1:
+            start = used
             used = _order(g, k, first, size, used, room)
-        else:  # one block per edge, in no order
+            if used < 0:
+                return False
+            if size > SMALL and _products(g, first, size, used) > DENSE * size:
+                g.direct[k], used = 0, start
+        if g.direct[k] == 0:  # one block per edge, in no order
             for i in range(size):
                 g.column[first + i] = used
             for e in range(g.edge_start[k], g.edge_start[k + 1]):
@@ -136,10 +142,18 @@ def _eliminate(g: Graph, islands: int, room: int) -> bool:
                     return False
                 g.block[edge] = used
                 used += 1
-        if used < 0:
-            return False
     g.column[g.start[islands]] = used
     return True
+
+
+@kernel
+def _products(g: Graph, first: int, size: int, used: int) -> int:
+    """Products of two blocks that the factorisation of an island takes."""
+    total = 0
+    for p in range(first, first + size):
+        rows = (g.column[p + 1] if p + 1 < first + size else used) - g.column[p]
+        total += rows * (rows + 1) // 2
+    return total
 
 
 @kernel

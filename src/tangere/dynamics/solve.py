@@ -2,6 +2,9 @@
 
 A has a 6 x 6 block per body and per edge. Direct: block Cholesky in the order of `islands`. Else:
 conjugate gradients, each body preconditioned by its own block. Vectors are indexed by body.
+
+Bodies may be held still: their rows and columns are passed over, and their x is left as it is.
+What is left of a direct island fills in no more than the whole.
 """
 
 from __future__ import annotations
@@ -30,23 +33,32 @@ def factor(g: Graph, a: Matrix, island: int) -> None:
     """Cholesky factor of a direct island, in place; of any other the preconditioner."""
     turned = local_f8(36)
     for p in range(g.start[island], g.start[island + 1]):
+        if g.still[p] != 0:
+            continue
         if g.direct[island] == 0:
             source, copy = off(a.diagonal, 36 * p), off(a.factor, 36 * p)
             for k in range(36):
                 copy[k] = source[k]
             cholesky(copy)
             continue
+        if g.still[p] != 0:
+            continue
         low = off(a.diagonal, 36 * p)
         cholesky(low)
         first, end = g.column[p], g.column[p + 1]
         for k in range(first, end):
-            divide(off(a.lower, 36 * k), low)
+            if g.still[g.row[k]] == 0:
+                divide(off(a.lower, 36 * k), low)
         for k in range(first, end):
+            if g.still[g.row[k]] != 0:
+                continue
             x = off(a.lower, 36 * k)
             transpose(x, turned)
             subtract_product(off(a.diagonal, 36 * g.row[k]), x, turned)
             at = g.column[g.row[k]]
             for j in range(k + 1, end):
+                if g.still[g.row[j]] != 0:
+                    continue
                 while g.row[at] != g.row[j]:  # rows are in order, and all of these are there
                     at += 1
                 subtract_product(off(a.lower, 36 * at), off(a.lower, 36 * j), turned)
@@ -59,14 +71,21 @@ def solve(g: Graph, a: Matrix, island: int, tolerance: float) -> int:
         return _conjugate_gradients(g, a, island, tolerance)
     first, end = g.start[island], g.start[island + 1]
     for p in range(first, end):
+        if g.still[p] != 0:
+            continue
         x = off(a.x, 6 * g.member[p])
         solve_lower(off(a.diagonal, 36 * p), x)
         for k in range(g.column[p], g.column[p + 1]):
-            add_times(off(a.x, 6 * g.member[g.row[k]]), -1.0, off(a.lower, 36 * k), x)
+            if g.still[g.row[k]] == 0:
+                add_times(off(a.x, 6 * g.member[g.row[k]]), -1.0, off(a.lower, 36 * k), x)
     for p in range(end - 1, first - 1, -1):
+        if g.still[p] != 0:
+            continue
         x = off(a.x, 6 * g.member[p])
         for k in range(g.column[p], g.column[p + 1]):
-            add_transposed_times(x, -1.0, off(a.lower, 36 * k), off(a.x, 6 * g.member[g.row[k]]))
+            if g.still[g.row[k]] == 0:
+                y = off(a.x, 6 * g.member[g.row[k]])
+                add_transposed_times(x, -1.0, off(a.lower, 36 * k), y)
         solve_upper(off(a.diagonal, 36 * p), x)
     return 0
 
@@ -75,6 +94,8 @@ def solve(g: Graph, a: Matrix, island: int, tolerance: float) -> int:
 def _multiply(g: Graph, a: Matrix, island: int) -> None:
     """A.q ← A p."""
     for k in range(g.start[island], g.start[island + 1]):
+        if g.still[k] != 0:
+            continue
         i = g.member[k]
         q = off(a.q, 6 * i)
         for c in range(6):
@@ -83,7 +104,10 @@ def _multiply(g: Graph, a: Matrix, island: int) -> None:
     for k in range(g.edge_start[island], g.edge_start[island + 1]):
         e = g.edge_list[k]
         i, j = g.edges[2 * e], g.edges[2 * e + 1]
-        if i >= 0 and j >= 0:  # the block couples the later place (row) to the earlier (column)
+        if i < 0 or j < 0:
+            continue
+        # the block couples the later place (row) to the earlier (column)
+        if g.still[g.place[i]] == 0 and g.still[g.place[j]] == 0:
             row, column = (i, j) if g.place[i] > g.place[j] else (j, i)
             block = off(a.lower, 36 * g.block[e])
             add_times(off(a.q, 6 * row), 1.0, block, off(a.p, 6 * column))
@@ -96,6 +120,8 @@ def _conjugate_gradients(g: Graph, a: Matrix, island: int, tolerance: float) -> 
     first, end = g.start[island], g.start[island + 1]
     rho = 0.0
     for k in range(first, end):
+        if g.still[k] != 0:
+            continue
         i = g.member[k]
         x, r, p, y = off(a.x, 6 * i), off(a.r, 6 * i), off(a.p, 6 * i), off(a.q, 6 * i)
         low = off(a.factor, 36 * k)
@@ -114,6 +140,8 @@ def _conjugate_gradients(g: Graph, a: Matrix, island: int, tolerance: float) -> 
         _multiply(g, a, island)
         curve = 0.0
         for k in range(first, end):
+            if g.still[k] != 0:
+                continue
             i = 6 * g.member[k]
             for c in range(6):
                 curve += a.p[i + c] * a.q[i + c]
@@ -122,6 +150,8 @@ def _conjugate_gradients(g: Graph, a: Matrix, island: int, tolerance: float) -> 
         step = rho / curve
         last, rho = rho, 0.0
         for k in range(first, end):
+            if g.still[k] != 0:
+                continue
             i = g.member[k]
             x, r, p, y = off(a.x, 6 * i), off(a.r, 6 * i), off(a.p, 6 * i), off(a.q, 6 * i)
             low = off(a.factor, 36 * k)
@@ -135,6 +165,8 @@ def _conjugate_gradients(g: Graph, a: Matrix, island: int, tolerance: float) -> 
                 rho += r[c] * y[c]
         ratio = rho / last
         for k in range(first, end):
+            if g.still[k] != 0:
+                continue
             i = 6 * g.member[k]
             for c in range(6):
                 a.p[i + c] = a.q[i + c] + ratio * a.p[i + c]

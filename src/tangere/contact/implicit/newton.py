@@ -52,8 +52,12 @@ MOST_CUTS = 16
 # Times that contacts may change in one solve, and before a large island is solved; residual below
 # which they may [m/s].
 MOST_CHANGES, EARLY, NEAR = 8, 3, 1.0
-# Relative accuracy of conjugate gradients.
-CLOSE = 1e-6
+# In a large island, those bodies move whose residual exceeds this share of the greatest, with so
+# many rings of neighbours, and all if they are more than this share; all if that did not bring the
+# greatest down to this share of itself.
+SHARE, RINGS, MANY, SLOW = 0.01, 2, 0.5, 0.5
+# Relative accuracy of conjugate gradients: a closer one saves no rounds.
+CLOSE = 1e-2
 
 
 @kernel
@@ -65,17 +69,23 @@ def solve_island(
     first, end = g.start[island], g.start[island + 1]
     large = is_large(v, island)
     near = NEAR if large else tolerance
+    _hold_none(v, island)
     residual = _gradient(m, v, island, dt)
     rounds, since, changes = 0, 0, 0
-    length = 0.0
+    length, before = 0.0, residual
     while True:
         if residual <= near and changes < MOST_CHANGES:
             if change(v, island, dt, large and tolerance == TOLERANCE):
+                _hold_none(v, island)
                 residual = _gradient(m, v, island, dt)
                 since, changes, length = 0, changes + 1, 0.0
                 near = near if changes < EARLY else tolerance
         if residual <= tolerance or rounds == MOST_ROUNDS:
             break
+        held = False
+        if large:
+            limit = max(tolerance, SHARE * residual)
+            held = _hold(m, v, island, limit, residual <= SLOW * before)
         rounds += 1
         since += 1
         _bend(v, island, dt, hope and rounds == 1, length)
@@ -83,7 +93,7 @@ def solve_island(
         for p in range(first, end):
             i = 6 * g.member[p]
             for k in range(6):
-                v.matrix.x[i + k] = -h.gradient[i + k]
+                v.matrix.x[i + k] = -h.gradient[i + k] if g.still[p] == 0 else 0.0
                 h.base[i + k] = h.twist[i + k]
         factor(g, v.matrix, island)
         solve(g, v.matrix, island, CLOSE)
@@ -94,9 +104,59 @@ def solve_island(
         residual = _gradient(m, v, island, dt)
         if since > IN_FULL:
             length, residual = _shorten(m, v, island, dt, slope, residual)
-            if not residual < before and length * _largest(v, island) < tolerance:
+            if not residual < before and length * _largest(v, island) < tolerance and not held:
                 break
     return rounds, residual
+
+
+@kernel
+def _hold_none(v: Solver, island: int) -> None:
+    """Let all bodies of an island move."""
+    for p in range(v.graph.start[island], v.graph.start[island + 1]):
+        v.graph.still[p] = 0
+
+
+@kernel
+def _hold(m: Model, v: Solver, island: int, limit: float, few: bool) -> bool:
+    """Hold bodies still that are near their balance and not close to one that is not.
+
+    A round of thousands is often made for the sake of a handful, whose contacts open, close or
+    begin to slip. few: else all move. Returns whether some are held.
+    """
+    g, t = v.graph, v.touches
+    first, end = g.start[island], g.start[island + 1]
+    moving = 0
+    if few:
+        for p in range(first, end):
+            g.still[p] = 0 if _unbalance(m, v, g.member[p]) > limit else 1
+        for _ in range(RINGS):
+            for at in range(t.start[island], t.start[island + 1]):
+                edge = off(g.edges, 2 * touch(t, t.list[at]).ints[TI_EDGE])
+                if edge[0] >= 0 and edge[1] >= 0:
+                    p, q = g.place[edge[0]], g.place[edge[1]]
+                    # −1: of this ring
+                    if g.still[p] == 0 and g.still[q] == 1:
+                        g.still[q] = -1
+                    elif g.still[q] == 0 and g.still[p] == 1:
+                        g.still[p] = -1
+            for p in range(first, end):
+                g.still[p] = max(g.still[p], 0)
+        for p in range(first, end):
+            moving += 1 - g.still[p]
+    if few and moving <= MANY * (end - first):
+        return True
+    _hold_none(v, island)
+    return False
+
+
+@kernel
+def _moves(v: Solver, c: Touch) -> bool:
+    """Whether a body of a contact is not held still."""
+    g = v.graph
+    edge = off(g.edges, 2 * c.ints[TI_EDGE])
+    if edge[0] >= 0 and g.still[g.place[edge[0]]] == 0:
+        return True
+    return bool(edge[1] >= 0 and g.still[g.place[edge[1]]] == 0)
 
 
 @kernel
@@ -202,7 +262,8 @@ def _gradient(m: Model, v: Solver, island: int, dt: float) -> float:
                 row[3 + k] += inertia[3 * k + j] * (now[3 + j] - free[3 + j])
     for at in range(t.start[island], t.start[island + 1]):
         c = touch(t, t.list[at])
-        evaluate(t, c, h.twist, dt)
+        if _moves(v, c):
+            evaluate(t, c, h.twist, dt)
         add_local(c, -dt, h.gradient)
     worst = 0.0
     for p in range(first, end):
@@ -215,7 +276,9 @@ def _bend(v: Solver, island: int, dt: float, hope: bool, length: float) -> None:
     """Curvature of all contacts of an island, after a Newton step made by a share."""
     t = v.touches
     for at in range(t.start[island], t.start[island + 1]):
-        bend(t, touch(t, t.list[at]), v.ahead.twist, dt, hope, length)
+        c = touch(t, t.list[at])
+        if _moves(v, c):
+            bend(t, c, v.ahead.twist, dt, hope, length)
 
 
 @kernel
@@ -234,10 +297,12 @@ def _unbalance(m: Model, v: Solver, i: int) -> float:
 
 @kernel
 def _assemble(m: Model, v: Solver, island: int, dt: float) -> None:
-    """Matrix M + dt Jᵀ C J of an island."""
+    """Matrix M + dt Jᵀ C J of the bodies of an island that move."""
     g, a, h, t = v.graph, v.matrix, v.ahead, v.touches
     first, end = g.start[island], g.start[island + 1]
     for p in range(first, end):
+        if g.still[p] != 0:
+            continue
         i = g.member[p]
         block = off(a.diagonal, 36 * p)
         for k in range(36):
@@ -246,12 +311,16 @@ def _assemble(m: Model, v: Solver, island: int, dt: float) -> None:
             block[7 * k] = m.mass[i]
             for j in range(3):
                 block[6 * (3 + k) + 3 + j] = h.inertia[9 * i + 3 * k + j]
-    for k in range(g.column[first], g.column[end]):
-        block = off(a.lower, 36 * k)
-        for j in range(36):
-            block[j] = 0.0
+        if g.direct[island] != 0:
+            for k in range(36 * g.column[p], 36 * g.column[p + 1]):
+                a.lower[k] = 0.0
+    if g.direct[island] == 0:
+        for k in range(36 * g.column[first], 36 * g.column[end]):
+            a.lower[k] = 0.0
     for at in range(t.start[island], t.start[island + 1]):
-        _add_contact(v, touch(t, t.list[at]), dt)
+        c = touch(t, t.list[at])
+        if _moves(v, c):
+            _add_contact(v, c, dt)
 
 
 @kernel
@@ -277,7 +346,8 @@ def _add_contact(v: Solver, c: Touch, dt: float) -> None:
     local[33], local[34], local[35] = ct[2], ct[4], ct[5]
     i, j = c.ints[TI_A], c.ints[TI_B]
     edge = 2 * c.ints[TI_EDGE]
-    moves_a, moves_b = g.edges[edge] >= 0, g.edges[edge + 1] >= 0
+    moves_a = g.edges[edge] >= 0 and g.still[g.place[i]] == 0
+    moves_b = g.edges[edge + 1] >= 0 and g.still[g.place[j]] == 0
     if moves_a:
         _map(f, off(f, TF_ARM_A), ja)
         _times(local, ja, dt, product)
