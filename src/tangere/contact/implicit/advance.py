@@ -15,7 +15,7 @@ from tangere.collision.broad import update_boxes, update_pairs
 from tangere.contact.implicit.evaluate import evaluate
 from tangere.contact.implicit.gather import Scope, gather
 from tangere.contact.implicit.keep import finish
-from tangere.contact.implicit.newton import ROUGHLY, TOLERANCE, is_large, let_go
+from tangere.contact.implicit.newton import ROUGHLY, SLIPS, TOLERANCE, is_large, let_go
 from tangere.contact.implicit.record import (
     POINT_KIND,
     SPRING_KIND,
@@ -42,6 +42,7 @@ from tangere.contact.implicit.record import (
     TF_U,
     TI_A,
     TI_B,
+    TI_EARLY,
     TI_EDGE,
     TI_KIND,
     TI_SLOT,
@@ -162,7 +163,7 @@ def _foresee(e: Scope, again: bool) -> None:
         if is_large(v, island):
             for at in range(t.start[island], t.start[island + 1]):
                 c = touch(t, t.list[at])
-                let_go(v, c, e.dt)
+                let_go(v, c, e.dt, SLIPS)
                 if again:
                     will_overdraw(t, c, e.dt)
 
@@ -286,7 +287,7 @@ def _springs(e: Scope) -> int:
         k, b, rest = data[6], data[7], data[8]
         across = k if rest == 0.0 else k * max(0.0, 1.0 - rest / length) if length > 0.0 else 0.0
         c.ints[TI_A], c.ints[TI_B], c.ints[TI_SLOT] = ib if ib >= 0 else world, ia, j
-        c.ints[TI_KIND] = SPRING_KIND
+        c.ints[TI_KIND], c.ints[TI_EARLY] = SPRING_KIND, 0
         f = c.floats
         for q in range(3):
             f[TF_N + q], f[TF_T1 + q], f[TF_T2 + q] = n[q], t1[q], t2[q]

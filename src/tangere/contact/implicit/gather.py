@@ -65,6 +65,7 @@ from tangere.contact.implicit.record import (
     TF_YIELDED,
     TI_A,
     TI_B,
+    TI_EARLY,
     TI_FAN,
     TI_KIND,
     TI_MODE,
@@ -574,7 +575,7 @@ def _law(e: Scope, c: Touch, row: PtrF8) -> None:
         if approach < -BOUNCES * e.margin / e.dt:
             f[TF_E] = law.e
     slides = known and ints[PI_MODE] == SLIP
-    c.ints[TI_MODE] = SLIDES if slides else HOLDS
+    c.ints[TI_MODE], c.ints[TI_EARLY] = SLIDES if slides else HOLDS, 0
     f[TF_MU] = law.mu if slides else law.mu0
     # friction spring at the start of the step, about the centre
     r1, r2, theta = 0.0, 0.0, 0.0

@@ -30,10 +30,12 @@ from tangere.contact.implicit.record import (
     TF_CT,
     TI_A,
     TI_B,
+    TI_EARLY,
     TI_EDGE,
     TI_MODE,
     Touch,
     add_local,
+    local_twist,
     touch,
 )
 from tangere.contact.implicit.stored import overdrawn
@@ -52,6 +54,9 @@ MOST_CUTS = 16
 # Times that contacts may change in one solve, and before a large island is solved; residual below
 # which they may [m/s].
 MOST_CHANGES, EARLY, NEAR = 8, 3, 1.0
+# Before it is known, a patch is taken to slip if it does so at this speed [m/s] at least, and at
+# this share of the residual.
+SLIPS, SURE = 1e-3, 0.1
 # In a large island, those bodies move whose residual exceeds this share of the greatest, with so
 # many rings of neighbours, and all if they are more than this share; all if that did not bring the
 # greatest down to this share of itself.
@@ -68,6 +73,7 @@ def solve_island(
     g, h = v.graph, v.ahead
     first, end = g.start[island], g.start[island + 1]
     large = is_large(v, island)
+    known = max(ROUGHLY, tolerance) if large else tolerance
     near = NEAR if large else tolerance
     _hold_none(v, island)
     residual = _gradient(m, v, island, dt)
@@ -75,11 +81,12 @@ def solve_island(
     length, before = 0.0, residual
     while True:
         if residual <= near and changes < MOST_CHANGES:
-            if change(v, island, dt, large and tolerance == TOLERANCE):
+            doubt = residual if residual > known else 0.0
+            if change(v, island, dt, large and tolerance == TOLERANCE, doubt):
                 _hold_none(v, island)
                 residual = _gradient(m, v, island, dt)
                 since, changes, length = 0, changes + 1, 0.0
-                near = near if changes < EARLY else tolerance
+                near = near if changes < EARLY else known
         if residual <= tolerance or rounds == MOST_ROUNDS:
             break
         held = False
@@ -166,27 +173,47 @@ def is_large(v: Solver, island: int) -> bool:
 
 
 @kernel
-def change(v: Solver, island: int, dt: float, early: bool) -> bool:
+def change(v: Solver, island: int, dt: float, all_: bool, doubt: float) -> bool:
     """Whether there were contacts that do not behave as was assumed; they are changed.
 
-    early: those that give too much energy are, too.
+    all_: those that give too much energy are, too, and those that were broken without need.
+    doubt: of the speeds [m/s], 0 if the solution is known.
     """
     t = v.touches
     found = False
     for at in range(t.start[island], t.start[island + 1]):
         c = touch(t, t.list[at])
-        found = let_go(v, c, dt) or found
-        if early:
+        found = let_go(v, c, dt, doubt) or found
+        if all_:
             found = overdrawn(t, c, v.ahead.twist, dt) or found
+            found = (doubt == 0.0 and _hold_again(v, c, dt)) or found
     return found
 
 
 @kernel
-def let_go(v: Solver, c: Touch, dt: float) -> bool:
-    """Whether a patch that was taken to hold does not; it is limited point by point from now."""
+def let_go(v: Solver, c: Touch, dt: float, doubt: float) -> bool:
+    """Whether a patch that was taken to hold does not; it is limited point by point from now.
+
+    doubt: of the speeds [m/s], 0 if the solution is known. Else only what clearly slips is let go:
+    loads of bodies at rest depend on who is.
+    """
     if c.ints[TI_MODE] != HOLDS or not breaks(v.touches, c, v.ahead.twist, dt):
         return False
+    if doubt > 0.0:
+        _, _, _, u1, u2, _ = local_twist(c, v.ahead.twist)
+        if c.ints[TI_EARLY] != 0 or u1 * u1 + u2 * u2 < max(SURE * doubt, SLIPS) ** 2:
+            return False
+        c.ints[TI_EARLY] = 1
     c.ints[TI_MODE] = BREAKS
+    return True
+
+
+@kernel
+def _hold_again(v: Solver, c: Touch, dt: float) -> bool:
+    """Whether a patch was broken early that would have held; it does."""
+    if c.ints[TI_EARLY] != 1 or breaks(v.touches, c, v.ahead.twist, dt):
+        return False
+    c.ints[TI_MODE], c.ints[TI_EARLY] = HOLDS, 2
     return True
 
 
