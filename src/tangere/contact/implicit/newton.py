@@ -54,13 +54,14 @@ MOST_CUTS = 16
 # Times that contacts may change in one solve, and before a large island is solved; residual below
 # which they may [m/s].
 MOST_CHANGES, EARLY, NEAR = 8, 3, 1.0
-# Before it is known, a patch is taken to slip if it does so at this speed [m/s] at least, and at
-# this share of the residual.
-SLIPS, SURE = 1e-3, 0.1
+# Before it is known, a patch is taken to slip if it does so at this speed [m/s] at least.
+SLIPS = 1e-3
 # In a large island, those bodies move whose residual exceeds this share of the greatest, with so
-# many rings of neighbours, and all if they are more than this share; all if that did not bring the
-# greatest down to this share of itself.
-SHARE, RINGS, MANY, SLOW = 0.01, 2, 0.5, 0.5
+# many rings of neighbours; all, if they are more than this share of it.
+SHARE, RINGS, MANY = 0.01, 2, 0.5
+# Rounds of a few are slow if the greatest residual stays above this share of itself. Then all move,
+# if since they last did the rounds of a few have cost as much: their share, and a fee for each.
+SLOW, FEE = 0.5, 0.1
 # Relative accuracy of conjugate gradients: a closer one saves no rounds.
 CLOSE = 1e-2
 
@@ -78,21 +79,23 @@ def solve_island(
     _hold_none(v, island)
     residual = _gradient(m, v, island, dt)
     rounds, since, changes = 0, 0, 0
-    length, before = 0.0, residual
+    length, slow, spent = 0.0, False, 0.0
     while True:
         if residual <= near and changes < MOST_CHANGES:
             doubt = residual if residual > known else 0.0
             if change(v, island, dt, large and tolerance == TOLERANCE, doubt):
                 _hold_none(v, island)
                 residual = _gradient(m, v, island, dt)
-                since, changes, length = 0, changes + 1, 0.0
+                since, changes, length, slow = 0, changes + 1, 0.0, False
                 near = near if changes < EARLY else known
         if residual <= tolerance or rounds == MOST_ROUNDS:
             break
         held = False
         if large:
             limit = max(tolerance, SHARE * residual)
-            held = _hold(m, v, island, limit, residual <= SLOW * before)
+            moving = _hold(m, v, island, limit, not slow or spent < 1.0)
+            held = moving < end - first
+            spent = spent + FEE + float(moving / (end - first)) if held else 0.0
         rounds += 1
         since += 1
         _bend(v, island, dt, hope and rounds == 1, length)
@@ -113,6 +116,7 @@ def solve_island(
             length, residual = _shorten(m, v, island, dt, slope, residual)
             if not residual < before and length * _largest(v, island) < tolerance and not held:
                 break
+        slow = residual > SLOW * before
     return rounds, residual
 
 
@@ -124,11 +128,11 @@ def _hold_none(v: Solver, island: int) -> None:
 
 
 @kernel
-def _hold(m: Model, v: Solver, island: int, limit: float, few: bool) -> bool:
+def _hold(m: Model, v: Solver, island: int, limit: float, few: bool) -> int:
     """Hold bodies still that are near their balance and not close to one that is not.
 
     A round of thousands is often made for the sake of a handful, whose contacts open, close or
-    begin to slip. few: else all move. Returns whether some are held.
+    begin to slip. few: else all move. Returns how many do.
     """
     g, t = v.graph, v.touches
     first, end = g.start[island], g.start[island + 1]
@@ -151,9 +155,9 @@ def _hold(m: Model, v: Solver, island: int, limit: float, few: bool) -> bool:
         for p in range(first, end):
             moving += 1 - g.still[p]
     if few and moving <= MANY * (end - first):
-        return True
+        return moving
     _hold_none(v, island)
-    return False
+    return int(end - first)
 
 
 @kernel
@@ -201,7 +205,7 @@ def let_go(v: Solver, c: Touch, dt: float, doubt: float) -> bool:
         return False
     if doubt > 0.0:
         _, _, _, u1, u2, _ = local_twist(c, v.ahead.twist)
-        if c.ints[TI_EARLY] != 0 or u1 * u1 + u2 * u2 < max(SURE * doubt, SLIPS) ** 2:
+        if c.ints[TI_EARLY] != 0 or u1 * u1 + u2 * u2 < max(doubt, SLIPS) ** 2:
             return False
         c.ints[TI_EARLY] = 1
     c.ints[TI_MODE] = BREAKS
