@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
 import tangere as tg
+from tangere._jit import JIT_DISABLED
 from tangere.bench import heap
+from tangere.contact.implicit import newton
 from tangere.contact.implicit.newton import TOLERANCE
 from tangere.contact.implicit.record import (
     BREAKS,
@@ -180,6 +183,19 @@ def test_island_too_large_to_factor() -> None:
     assert loads == pytest.approx([9.81] * 160, abs=0.5)
 
 
+def assert_balanced(sim: Simulation) -> None:
+    """All momentum of the last step is accounted for, body by body."""
+    assert sim.audit.residual < 1e-9
+    problem = StepProblem(sim)
+    model = sim._c.model
+    push, turn = np.split(problem.imbalance(), 2, axis=1)
+    mass, least = model.mass[problem.moving], model.inertia[problem.moving].min(axis=1)
+    worst = np.linalg.norm(push, axis=1) / mass
+    worst += np.linalg.norm(turn, axis=1) / np.sqrt(mass * least)
+    # the independent sums differ by rounding of impulses that are 1e3 times larger
+    assert worst.max() < 1.01 * TOLERANCE + 1e-12
+
+
 def test_momentum_balances_in_a_large_heap() -> None:
     """Most bodies are held still in most rounds; nobody may be forgotten."""
     sim = Simulation(heap.scene(300), dt=DT)
@@ -188,12 +204,40 @@ def test_momentum_balances_in_a_large_heap() -> None:
         sim.step()
         graph = sim._c.work.solver.graph
         assert np.diff(graph.start[: graph.known[1] + 1]).max() > SMALL
-        assert sim.audit.residual < 1e-9
-        problem = StepProblem(sim)
-        model = sim._c.model
-        push, turn = np.split(problem.imbalance(), 2, axis=1)
-        mass, least = model.mass[problem.moving], model.inertia[problem.moving].min(axis=1)
-        worst = np.linalg.norm(push, axis=1) / mass
-        worst += np.linalg.norm(turn, axis=1) / np.sqrt(mass * least)
-        # the independent sums differ by rounding of impulses that are 1e3 times larger
-        assert worst.max() < 1.01 * TOLERANCE + 1e-12
+        assert_balanced(sim)
+
+
+@pytest.mark.nojit
+@pytest.mark.skipif(not JIT_DISABLED, reason="compiled code has its constants inside")
+def test_a_few_bodies_by_the_rules_for_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contacts change early and bodies are held still, as in heaps too large for plain Python."""
+    monkeypatch.setattr(newton, "SMALL", 1)
+    monkeypatch.setattr(newton, "MANY", 0.9)  # of so few, two rings are nearly all
+    monkeypatch.setattr(newton, "RINGS", 1)
+    held = []
+    real = newton._hold
+
+    def watched(*args: Any) -> int:
+        moving = real(*args)
+        held.append(int(args[1].graph.still[: args[1].graph.start[args[2] + 1]].tolist().count(1)))
+        return int(moving)
+
+    monkeypatch.setattr(newton, "_hold", watched)
+    rng = np.random.default_rng(2)
+    scene = tg.Scene()
+    scene.add_floor()
+    for k in range(8):
+        place = (0.12 * (k % 4), 0.02 * k, 0.08 + 0.13 * (k // 4))
+        speed = (0.8 - 0.4 * (k % 3), 0.0, -1.5)
+        scene.add_body(
+            tg.Box((0.1, 0.1, 0.05)), mass=0.2, position=place, velocity=speed,
+            orientation=rng.normal(size=4),
+        )  # fmt: skip
+    sim = Simulation(scene, dt=DT)
+    modes = set()
+    for _ in range(16):
+        sim.step()
+        assert_balanced(sim)
+        modes |= {c.mode for c in seen(sim)}
+    assert modes == {HOLDS, BREAKS, SLIDES}
+    assert max(held) > 0

@@ -25,7 +25,7 @@ Newton step for |g| z = g instead of z = g/|g|:
     slope −ω (λ/|g|) (1 − (z eᵀ + e zᵀ)/2) c,    then  z ← (g + dg − z (e·dg))/|g|,  at most 1 long
 
 with dg the change of g in the step. It is the same once z = e; until then it is stiff along the
-slip wherever z and e do not agree. (Chan, Golub, Mulet 1999, for sums of norms in image denoising.)
+slip wherever z and e do not agree. [CHAN1999], who have sums of norms of the same kind
 """
 
 from __future__ import annotations

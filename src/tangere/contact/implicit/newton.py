@@ -12,6 +12,7 @@ an upper bound for the error in v since the matrix exceeds M.
 Two things are known of a contact only when the solution is: whether a patch that was taken to hold
 breaks, and whether it would give more energy than it has. It is then changed and solved again. In
 a large island there are always some of these; so they are changed as soon as the solution is near.
+Most of its rounds are made for a few bodies; the others are held still meanwhile.
 """
 
 from __future__ import annotations
@@ -177,10 +178,10 @@ def is_large(v: Solver, island: int) -> bool:
 
 
 @kernel
-def change(v: Solver, island: int, dt: float, all_: bool, doubt: float) -> bool:
+def change(v: Solver, island: int, dt: float, final: bool, doubt: float) -> bool:
     """Whether there were contacts that do not behave as was assumed; they are changed.
 
-    all_: those that give too much energy are, too, and those that were broken without need.
+    final: those that give too much energy are, too, and those that were broken without need.
     doubt: of the speeds [m/s], 0 if the solution is known.
     """
     t = v.touches
@@ -188,7 +189,7 @@ def change(v: Solver, island: int, dt: float, all_: bool, doubt: float) -> bool:
     for at in range(t.start[island], t.start[island + 1]):
         c = touch(t, t.list[at])
         found = let_go(v, c, dt, doubt) or found
-        if all_:
+        if final:
             found = overdrawn(t, c, v.ahead.twist, dt) or found
             found = (doubt == 0.0 and _hold_again(v, c, dt)) or found
     return found
