@@ -43,7 +43,7 @@ STEPS_PER_CALL = 5
 # Calls of an implicit heap, of every size: a tenth of a second. A large one would take minutes for
 # more, and small ones would be nearer to rest by then.
 CALLS = 4
-# Largest heap of a kind: a cube of 10,000, several metres of blocks on blocks, takes half an hour.
+# Largest heap of a kind: a cube of 10,000, metres of blocks on blocks, takes a quarter of an hour.
 MOST = {("implicit", "cube"): 1_000}
 LAYERS = 5
 KINDS = {"layers": f"{LAYERS} layers of blocks", "cube": "a cube of blocks"}
