@@ -257,7 +257,7 @@ def _count(set_: PtrI8, words: int) -> int:
 
 
 @kernel
-def find_block(g: Graph, column: int, row: int) -> int:
+def _find_block(g: Graph, column: int, row: int) -> int:
     """Index of the block at (row, column) of the factor, places of a direct island."""
     at = g.column[column]
     while g.row[at] != row:
@@ -273,4 +273,4 @@ def _locate(g: Graph, k: int) -> None:
         g.block[k] = -1
     elif g.direct[g.island[a]] == 1:
         p, q = g.place[a], g.place[b]
-        g.block[k] = find_block(g, min(p, q), max(p, q))
+        g.block[k] = _find_block(g, min(p, q), max(p, q))

@@ -41,8 +41,6 @@ def factor(g: Graph, a: Matrix, island: int) -> None:
                 copy[k] = source[k]
             cholesky(copy)
             continue
-        if g.still[p] != 0:
-            continue
         low = off(a.diagonal, 36 * p)
         cholesky(low)
         first, end = g.column[p], g.column[p + 1]

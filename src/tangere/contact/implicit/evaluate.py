@@ -71,6 +71,7 @@ from tangere.contact.implicit.record import (
     TI_MODE,
     TI_POLYGON,
     TI_POLYGONS,
+    Local,
     Touch,
     fan_area,
     fan_point,
@@ -106,7 +107,7 @@ def evaluate(t: Touches, c: Touch, twist: PtrF8, dt: float) -> None:
     if c.ints[TI_KIND] == SPRING_KIND:
         _spring(c, twist, dt)
         return
-    q = _trial(c, twist, dt)
+    q = _trial(c, local_twist(c, twist), dt)
     if c.ints[TI_KIND] == POINT_KIND:
         _single(f, q)
     else:
@@ -133,13 +134,13 @@ def bend(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool, length: floa
     if c.ints[TI_KIND] == SPRING_KIND:
         _bend_spring(f, dt)
         return
-    q = _trial(c, twist, dt)
+    u = local_twist(c, twist)
+    q = _trial(c, u, dt)
     slip = off(f, TF_SLIP)
-    _, _, _, u1, u2, wn = local_twist(c, twist)
-    was = (slip[0], slip[1], slip[2])
-    slip[0], slip[1], slip[2] = u1, u2, wn
+    change = _change(q, slip, u, length)
+    slip[0], slip[1], slip[2] = u[3], u[4], u[5]
     if c.ints[TI_KIND] == POINT_KIND:
-        _bend_single(f, q, _change(q, was, (u1, u2, wn), length), hope)
+        _bend_single(f, q, change, hope)
         return
     if hope or _presses(t, c, q):
         _bend_whole(f, q)
@@ -148,14 +149,14 @@ def bend(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool, length: floa
     if q.mode == HOLDS or q.limit == 0.0:
         _bend_hold(f, q)
     else:
-        _bend_rubs(t, c, q, _change(q, was, (u1, u2, wn), length))
+        _bend_rubs(t, c, q, change)
 
 
 @kernel
-def _trial(c: Touch, twist: PtrF8, dt: float) -> Trial:
-    """The law of a contact at given twists."""
+def _trial(c: Touch, u: Local, dt: float) -> Trial:
+    """The law of a contact at a given motion."""
     f = c.floats
-    un, w1, w2, u1, u2, wn = local_twist(c, twist)
+    un, w1, w2, u1, u2, wn = u
     k, b = f[TF_K] + f[TF_MEETS], f[TF_B]
     star = off(f, TF_U)
     c_t, g1, g2, th = rubbing(c, dt, u1, u2, wn)
@@ -187,19 +188,12 @@ def rubbing(
 
 
 @kernel
-def _change(
-    q: Trial, was: tuple[float, float, float], now: tuple[float, float, float], length: float
-) -> tuple[float, float, float, float]:
+def _change(q: Trial, was: PtrF8, u: Local, length: float) -> tuple[float, float, float, float]:
     """What the last Newton step, made by a share, would have added to the field g; the share."""
     if length == 0.0:
         return 0.0, 0.0, 0.0, 0.0
     scale = (1.0 if q.mode == SLIDES else q.c_t) / length
-    return (
-        scale * (now[0] - was[0]),
-        scale * (now[1] - was[1]),
-        scale * (now[2] - was[2]),
-        length,
-    )
+    return scale * (u[3] - was[0]), scale * (u[4] - was[1]), scale * (u[5] - was[2]), length
 
 
 @kernel
