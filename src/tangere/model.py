@@ -30,7 +30,7 @@ class Sizes(NamedTuple):
     springs: int
 
 
-NM = 7  # numbers of a material
+NM, NK = 7, 13  # numbers of a material, of a spring
 
 
 class Hulls(NamedTuple):
@@ -75,7 +75,7 @@ class Model(NamedTuple):
     | world_start   | first vertex, first face of each part in the world buffers      | (p+1, 2)   |
     | floor_plane   | unit normal, offset [m]                                         | (f, 4)     |
     | spring_bodies | body a, body b (−1: the world)                                  | (s, 2)     |
-    | spring_data   | anchor a (3), anchor b (3), k, b, rest length, velocity (3)     | (s, 12)    |
+    | spring_data   | anchors a, b (3 + 3), k, b, rest length, velocity (3), ω²       | (s, NK)    |
     """
 
     gravity: Array

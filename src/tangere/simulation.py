@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from tangere.contact.friction import Law, law_between
 from tangere.contact.volume import law as volume_law
 from tangere.crew import Crew, crew_size
+from tangere.dynamics.rigid import stiff_share
 from tangere.errors import SceneError
 from tangere.geometry.checks import unit, vector
 from tangere.maths.vec import Array, IntArray
@@ -112,7 +113,7 @@ class Audit(NamedTuple):
 
     normal: float  # lost along contact normals: dampers, impacts, yielding [J]
     friction: float  # lost to friction [J]
-    springs: float  # lost in the dampers of springs [J]
+    springs: float  # lost in the dampers of springs, and in stiff ones by the step [J]
     step: float  # lost by the step itself, ½ |Δv|² m [J]
     work: float  # put in by bodies and spring ends moved from outside [J]
     error: float  # energy of the last step that these do not explain [J]
@@ -359,14 +360,27 @@ class Simulation:
         )
 
     def _spring_energy(self) -> float:
-        c, total = self._c, 0.0
-        for (a, b), data in zip(c.model.spring_bodies, c.model.spring_data, strict=True):
-            end_a = c.state.position[a] + c.state.rotation[a].reshape(3, 3) @ data[0:3]
-            end_b = data[3:6] + self.time * data[9:12]
+        m, total = self._c.model, 0.0
+        for (a, b), data in zip(m.spring_bodies, m.spring_data, strict=True):
+            d, u = self._motion_of(a, data[0:3])
             if b >= 0:
-                end_b = c.state.position[b] + c.state.rotation[b].reshape(3, 3) @ data[3:6]
-            total += 0.5 * data[6] * (float(np.linalg.norm(end_a - end_b)) - data[8]) ** 2
+                end, speed = self._motion_of(b, data[3:6])
+            else:
+                end, speed = data[3:6] + self.time * data[9:12], data[9:12]
+            d, u = d - end, u - speed
+            length = float(np.linalg.norm(d))
+            stretch = length - data[8]
+            total += 0.5 * data[6] * stretch**2
+            if self.integrator == "implicit" and length > 0.0:  # see contact.implicit.audit
+                soft = 1.0 - stiff_share(data[12], self.dt)
+                total -= 0.5 * soft * self.dt * data[6] * stretch * float(d @ u) / length
         return total
+
+    def _motion_of(self, body: int, point: Array) -> tuple[Array, Array]:
+        """Position [m] and velocity [m/s] of a point given in the principal frame of a body."""
+        s = self._c.state
+        arm = s.rotation[body].reshape(3, 3) @ point
+        return s.position[body] + arm, s.velocity[body] + np.cross(s.omega[body], arm)
 
     @property
     def spring_forces(self) -> Array:

@@ -172,7 +172,48 @@ def test_spring_anchors_move_to_the_principal_frame() -> None:
     assert ends[0] == pytest.approx((sim[a].matrix @ (0.1, 0.2, 0.3, 1.0))[:3], abs=1e-14)
     assert ends[1] == pytest.approx((sim[b].matrix @ (0.0, 0.1, 0.0, 1.0))[:3], abs=1e-14)
     assert c.model.spring_bodies.tolist() == [[0, 1], [0, -1]]
-    assert c.model.spring_data[1, 3:].tolist() == [4, 5, 6, 1, 2, 0, 1, 2, 3]
+    assert c.model.spring_data[1, 3:12].tolist() == [4, 5, 6, 1, 2, 0, 1, 2, 3]
+
+
+def test_springs_swing_no_faster_than_their_rate() -> None:
+    # oracle: the largest eigenvalue of M⁻¹ K; springs of rest length 0 pull in all directions
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        scene = Scene()
+        for _ in range(5):
+            scene.add_body(lopsided(), mass=float(np.exp(rng.uniform(-3, 3))))
+        fixed = scene.add_body(Box((1, 1, 1)), fixed=True)
+        for _ in range(7):
+            a, b = (int(i) for i in rng.choice(5, 2, replace=False))
+            scene.add_spring(
+                a, (b, None, fixed)[int(rng.integers(3))], anchor_a=rng.normal(size=3),
+                anchor_b=rng.normal(size=3), stiffness=float(np.exp(rng.uniform(-3, 3))),
+            )  # fmt: skip
+        m = compile_scene(scene).model
+        stiffness = np.zeros((30, 30))
+        for (a, b), row in zip(m.spring_bodies, m.spring_data, strict=True):
+            jacobian = np.zeros((3, 30))
+            for i, arm, sign in ((a, row[0:3], 1.0), (b, row[3:6], -1.0)):
+                if i >= 0 and m.inv_mass[i] > 0.0:
+                    x, y, z = arm
+                    turn = np.array([(0, z, -y), (-z, 0, x), (y, -x, 0)])
+                    jacobian[:, 6 * i : 6 * i + 6] = sign * np.hstack((np.eye(3), turn))
+            stiffness += row[6] * jacobian.T @ jacobian
+        inverse = np.hstack((np.tile(m.inv_mass[:5, None], 3), m.inv_inertia[:5])).ravel()
+        fastest = float(np.abs(np.linalg.eigvals(inverse[:, None] * stiffness)).max())
+        assert m.spring_data[:, 12].max() >= fastest * (1.0 - 1e-12)
+        assert m.spring_data[:, 12].max() <= 20.0 * fastest  # and it is no idle bound
+
+
+def test_rate_of_a_single_spring_is_exact() -> None:
+    scene = Scene()
+    scene.add_body(Sphere(0.1), mass=2.0)
+    scene.add_body(Sphere(0.1), mass=2.0, position=(1, 0, 0))
+    scene.add_body(Sphere(0.1), mass=4.0, position=(2, 0, 0))
+    scene.add_spring(0, 1, stiffness=6.0)
+    scene.add_spring(2, stiffness=8.0)
+    # two equal bodies: 2 k/m; one on the world: k/m
+    assert compile_scene(scene).model.spring_data[:, 12] == pytest.approx([6.0, 2.0], rel=1e-12)
 
 
 def test_too_many_pieces_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

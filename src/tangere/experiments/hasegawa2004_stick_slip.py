@@ -255,20 +255,25 @@ def check(result: Result) -> list[Claim]:
         Claim("equal", "with μ₀ = μ there is no repeated stick-slip: share of time sticking < 5 %",
               "t_stick = 0", 100 * share, "%", share < 0.05),
     ]  # fmt: skip
-    for key, name, words in (("", "volume", ""), ("implicit-", "implicit", "implicit step: ")):
+    for key, name, words, ends in (
+        ("", "volume", "", 0.03),  # the friction spring, soft here, adds its own stretch
+        ("implicit-", "implicit", "implicit step: ", 0.01),
+    ):
         found = cycle(pulls[name])
         claims += [
             Claim(f"{key}period", f"{words}period within 1 % of the closed form",
                   f"{e.period:.3f} s", found.period, "s", near(found.period, e.period, 0.01)),
             Claim(f"{key}onset", f"{words}tension when slip begins within 1 % of μ₀ N",
                   f"{e.onset:.3f} N", found.onset, "N", near(found.onset, e.onset, 0.01)),
-            Claim(f"{key}stop", f"{words}tension when slip ends within 3 % of (2 μ - μ₀) N",
-                  f"{e.stop:.3f} N", found.stop, "N", near(found.stop, e.stop, 0.03)),
+            Claim(f"{key}stop",
+                  f"{words}tension when slip ends within {100 * ends:g} % of (2 μ - μ₀) N",
+                  f"{e.stop:.3f} N", found.stop, "N", near(found.stop, e.stop, ends)),
             Claim(f"{key}largest", f"{words}largest tension within 1 % of the closed form",
                   f"{e.largest:.3f} N", found.largest, "N", near(found.largest, e.largest, 0.01)),
-            Claim(f"{key}smallest", f"{words}smallest tension within 3 % of the closed form",
+            Claim(f"{key}smallest",
+                  f"{words}smallest tension within {100 * ends:g} % of the closed form",
                   f"{e.smallest:.3f} N", found.smallest, "N",
-                  near(found.smallest, e.smallest, 0.03)),
+                  near(found.smallest, e.smallest, ends)),
         ]  # fmt: skip
     for (integrator, dt), speed in result.creep.items():
         prefix = "" if integrator == "explicit" else f"{integrator}-"

@@ -85,6 +85,7 @@ from tangere.maths.vec import Array, Vec3, add, axpy, cross, dot, norm, scale, s
 from tangere.model import (
     NF,
     NI,
+    NK,
     PF_CENTRE,
     PF_FORCE,
     PF_PRESS,
@@ -215,7 +216,7 @@ def pull_tool(
     for c in range(3):
         grip[c] = 0.0
         for j in range(ENDS):
-            grip[c] += data[12 * j + c] / ENDS
+            grip[c] += data[NK * j + c] / ENDS
     arm = turn(off(s.rotation, 9 * i), vec_at(grip, 0))
     x = vec_at(h, HAND_POSITION)
     stretch = norm(sub(x, add(vec_at(s.position, 3 * i), arm)))
@@ -227,7 +228,7 @@ def pull_tool(
         side = pull.arm if j < 3 else -pull.arm
         end = (side * r[j % 3], side * r[3 + j % 3], side * r[6 + j % 3])
         speed = add(v, cross(omega, end))
-        row = off(data, 12 * j)
+        row = off(data, NK * j)
         for c in range(3):
             row[3 + c] = x[c] + end[c] - mass * g[c] / k - s.time[0] * speed[c]
             row[9 + c] = speed[c]

@@ -11,6 +11,7 @@ from tangere.errors import SceneError
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.maths.vec import Array
 from tangere.model import (
+    NK,
     NL,
     NM,
     NS,
@@ -120,7 +121,7 @@ def compile_scene(scene: Scene) -> Compiled:
         spring_bodies=np.array(
             [(x.body_a, -1 if x.body_b is None else x.body_b) for x in scene.springs], np.int32
         ).reshape(-1, 2),
-        spring_data=_spring_data(scene, centre, principal),
+        spring_data=_spring_data(scene, centre, principal, inv_mass, inv_inertia),
     )
     for array in (*model, *table):
         array.setflags(write=False)
@@ -167,8 +168,10 @@ def _materials(scene: Scene) -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.
     return table, np.array(index, np.int32)
 
 
-def _spring_data(scene: Scene, centre: Array, principal: Array) -> Array:
-    data = np.zeros((len(scene.springs), 12))
+def _spring_data(
+    scene: Scene, centre: Array, principal: Array, inv_mass: Array, inv_inertia: Array
+) -> Array:
+    data = np.zeros((len(scene.springs), NK))
     for row, spring in zip(data, scene.springs, strict=True):
         a = spring.body_a
         row[0:3] = rotation_of(principal[a]).T @ (np.asarray(spring.anchor_a) - centre[a])
@@ -178,7 +181,31 @@ def _spring_data(scene: Scene, centre: Array, principal: Array) -> Array:
             row[3:6] = rotation_of(principal[b]).T @ (np.asarray(spring.anchor_b) - centre[b])
         row[6:9] = spring.stiffness, spring.damping, spring.rest_length
         row[9:12] = spring.velocity
+    data[:, 12] = _spring_rate(scene, data, inv_mass, inv_inertia)
     return data
+
+
+def _spring_rate(scene: Scene, data: Array, inv_mass: Array, inv_inertia: Array) -> Array:
+    """For each spring, the larger of its bodies' bounds on ω² [1/s²].
+
+    A body of mass m and least inertia I swings on its springs with at most ω² = Σ c k (1/m + r²/I),
+    where r is the arm of an end, and c = 2 if the body at the other end gives way as well: by
+    |u_a − u_b|² ≤ 2 |u_a|² + 2 |u_b|² no motion of all bodies together is faster than the fastest
+    of these.
+    """
+    ends = [
+        [
+            (i, arm)
+            for i, arm in ((spring.body_a, row[0:3]), (spring.body_b, row[3:6]))
+            if i is not None and inv_mass[i] > 0.0
+        ]
+        for spring, row in zip(scene.springs, data, strict=True)
+    ]
+    rate = np.zeros(len(inv_mass))
+    for both, row in zip(ends, data, strict=True):
+        for i, arm in both:
+            rate[i] += len(both) * row[6] * (inv_mass[i] + arm @ arm * inv_inertia[i].max())
+    return np.array([max((rate[i] for i, _ in both), default=0.0) for both in ends])
 
 
 def _new_state(count: int, springs: int) -> State:

@@ -105,6 +105,7 @@ class SceneContact(ContactSide):
         self.simulation._c = c._replace(model=c.model._replace(spring_data=seen))
         self._gravity = np.array(c.model.gravity)
         first = len(scene.springs)
+        self._reach[first:, 12] = np.inf  # their stiffness may change: never taken as slow
         self._springs = [
             (slice(first + ENDS * i, first + ENDS * (i + 1)), spring_constants(tool, dt))
             for i, tool in enumerate(self.tools)

@@ -53,11 +53,12 @@ from tangere.contact.implicit.record import (
 from tangere.contact.implicit.share import solve_islands
 from tangere.contact.implicit.stored import overdrawn, set_limit, will_overdraw
 from tangere.dynamics.islands import find_islands, same_edges
-from tangere.dynamics.rigid import free_rotation, world_point
+from tangere.dynamics.rigid import free_rotation, stiff_share, world_point
 from tangere.maths.quat import matrix_into, product, turn_back, unit
 from tangere.maths.vec import basis, norm, scale, sub
 from tangere.model import (
     NF,
+    NK,
     OK,
     PF_LAG,
     PF_PRESS,
@@ -261,13 +262,13 @@ def _coast(e: Scope, i: int) -> None:
 def _springs(e: Scope) -> int:
     """List the scene's springs as contacts that may pull.
 
-    f = −k (d + dt u) − b u, with d the stretch at the start and u the speed at the end of the
-    step: along e = d/|d| with rest length l₀, and across it with k max(0, 1 − l₀/|d|); in all
-    directions for rest length 0.
+    f = −k (d + σ dt u) − b u, with d the stretch at the start, u the speed at the end of the step
+    and σ near 0 for springs that are slow for the step, near 1 for stiff ones: along e = d/|d| with
+    rest length l₀, and across it with k max(0, 1 − l₀/|d|); in all directions for rest length 0.
     """
     t, world = e.w.solver.touches, e.z.bodies + e.z.floors
     for j in range(e.z.springs):
-        data = off(e.m.spring_data, 12 * j)
+        data = off(e.m.spring_data, NK * j)
         ia, ib = e.m.spring_bodies[2 * j], e.m.spring_bodies[2 * j + 1]
         if t.used[0] >= e.rooms[1]:
             return SOLVER_FULL
@@ -293,13 +294,13 @@ def _springs(e: Scope) -> int:
             f[TF_N + q], f[TF_T1 + q], f[TF_T2 + q] = n[q], t1[q], t2[q]
             f[TF_ARM_B + q] = pa[q] - e.s.position[3 * ia + q]
             f[TF_ARM_A + q] = pb[q] - e.s.position[3 * ib + q] if ib >= 0 else 0.0
-        f[TF_K], f[TF_B] = k, b
-        f[TF_KT], f[TF_BT] = across, b if rest == 0.0 else 0.0
-        along, side = k * e.dt + b, across * e.dt + f[TF_BT]
+        share = stiff_share(data[12], e.dt)
+        f[TF_K], f[TF_B] = share * k, b
+        f[TF_KT], f[TF_BT] = share * across, b if rest == 0.0 else 0.0
+        along, side = f[TF_K] * e.dt + b, f[TF_KT] * e.dt + f[TF_BT]
         # force without own motion: stretch, and the drift of the far end
-        f[TF_R1] = k * (length - rest) - along * (
-            n[0] * drift[0] + n[1] * drift[1] + n[2] * drift[2]
-        )
+        f[TF_H] = k * (length - rest)
+        f[TF_R1] = f[TF_H] - along * (n[0] * drift[0] + n[1] * drift[1] + n[2] * drift[2])
         f[TF_R2] = -side * (t1[0] * drift[0] + t1[1] * drift[1] + t1[2] * drift[2])
         f[TF_TH] = -side * (t2[0] * drift[0] + t2[1] * drift[1] + t2[2] * drift[2])
     return OK
