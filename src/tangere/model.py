@@ -629,7 +629,7 @@ def new_soup(capacity: int) -> Soup:
     )
 
 
-NTI, NTF = 10, 78  # columns of Touches.ints and Touches.floats
+NTI, NTF = 11, 78  # columns of Touches.ints and Touches.floats
 
 
 def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int) -> Solver:

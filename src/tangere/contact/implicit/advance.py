@@ -1,7 +1,8 @@
 """One implicit step: guess, geometry, solve, geometry again where it matters, friction state.
 
 guess = the last twists
-twice: poses reached with the guess → contacts there → minimise the step problem → new guess
+twice: poses reached with the guess → contacts there → minimise the step problem → new guess;
+the second time for contacts that changed
 forces of the last solution move the bodies; friction springs and stored energies are kept
 """
 
@@ -12,6 +13,7 @@ from math import sqrt
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, off
 from tangere.collision.broad import update_boxes, update_pairs
+from tangere.contact.implicit.again import gather_again
 from tangere.contact.implicit.evaluate import evaluate
 from tangere.contact.implicit.gather import Scope, gather
 from tangere.contact.implicit.keep import finish
@@ -45,6 +47,7 @@ from tangere.contact.implicit.record import (
     TI_EARLY,
     TI_EDGE,
     TI_KIND,
+    TI_NEW,
     TI_SLOT,
     Touch,
     local_twist,
@@ -73,6 +76,8 @@ PASSES = 2
 # A contact is looked at again if its depth changed by more than this share of itself, or if it
 # slipped by more than this share of its width, or if its normal force is off by this share.
 DEPTH_CHANGE, SLIP_CHANGE, FORCE_CHANGE = 0.05, 1e-3, 1e-3
+# More than this share of the contacts to be looked at again: all are.
+FEW = 0.5
 # Depths below this share of the patch's width are rounding.
 FLAT = 1e-12
 
@@ -87,7 +92,7 @@ def advance(e: Scope, fresh: bool) -> int:
     v = e.w.solver
     t, g = v.touches, v.graph
     v.report[REPORT_SOLVES] = 0.0
-    status = OK
+    status, marked = OK, 0
     for attempt in range(PASSES):
         for i in range(e.z.bodies + e.z.floors):
             _coast(e, i)
@@ -110,13 +115,15 @@ def advance(e: Scope, fresh: bool) -> int:
             e.settings,
             e.point,
         )
-        status = gather(scope, fresh)
-        if status == OK:
-            status = _springs(scope)
-        if status == OK:
-            status = _graph(scope)
-        if status != OK:
-            return status
+        few = attempt > 0 and left == 0 and marked <= FEW * t.used[0]
+        if not (few and gather_again(scope, fresh)):
+            status = gather(scope, fresh)
+            if status == OK:
+                status = _springs(scope)
+            if status == OK:
+                status = _graph(scope)
+            if status != OK:
+                return status
         for i in range(e.z.bodies):
             if g.island[i] < 0:
                 for k in range(6):
@@ -126,21 +133,23 @@ def advance(e: Scope, fresh: bool) -> int:
         _solve(scope, attempt == 0, ROUGHLY if attempt + 1 < PASSES else TOLERANCE)
         if attempt + 1 == PASSES:
             break
-        again, bounces = False, False
+        marked, bounces = 0, False
         for k in range(t.used[0]):
             c = touch(t, k)
             if c.ints[TI_KIND] != SPRING_KIND:
-                again = again or _changed(v.ahead.twist, c, e.dt)
+                c.ints[TI_NEW] = 1 if _changed(v.ahead.twist, c, e.dt) else 0
+                marked += c.ints[TI_NEW]
                 bounces = bounces or (c.floats[TF_E] > 0.0 and c.floats[TF_F] > 0.0)
                 # the next pass limits friction by this
                 off(e.w.pairs.floats, NF * c.ints[TI_SLOT])[PF_LAG] = c.floats[TF_F]
         if bounces:  # where the bodies bounce to, nothing of the impact would be left to see
             _rebound(scope)
             break
-        if not again:
+        if marked == 0:
             _solve(scope, False, TOLERANCE)
             break
         for i in range(6 * (e.z.bodies + e.z.floors)):
+            v.ahead.base[i] = v.ahead.guess[i]
             v.ahead.guess[i] = v.ahead.twist[i]
     yields = False
     for k in range(t.used[0]):
@@ -164,9 +173,10 @@ def _foresee(e: Scope, again: bool) -> None:
         if is_large(v, island):
             for at in range(t.start[island], t.start[island + 1]):
                 c = touch(t, t.list[at])
-                let_go(v, c, e.dt, SLIPS)
-                if again:
-                    will_overdraw(t, c, e.dt)
+                if c.ints[TI_NEW] == 1:
+                    let_go(v, c, e.dt, SLIPS)
+                    if again:
+                        will_overdraw(t, c, e.dt)
 
 
 @kernel
@@ -288,7 +298,7 @@ def _springs(e: Scope) -> int:
         k, b, rest = data[6], data[7], data[8]
         across = k if rest == 0.0 else k * max(0.0, 1.0 - rest / length) if length > 0.0 else 0.0
         c.ints[TI_A], c.ints[TI_B], c.ints[TI_SLOT] = ib if ib >= 0 else world, ia, j
-        c.ints[TI_KIND], c.ints[TI_EARLY] = SPRING_KIND, 0
+        c.ints[TI_KIND], c.ints[TI_EARLY], c.ints[TI_NEW] = SPRING_KIND, 0, 0
         f = c.floats
         for q in range(3):
             f[TF_N + q], f[TF_T1 + q], f[TF_T2 + q] = n[q], t1[q], t2[q]

@@ -69,6 +69,7 @@ from tangere.contact.implicit.record import (
     TI_FAN,
     TI_KIND,
     TI_MODE,
+    TI_NEW,
     TI_POLYGON,
     TI_POLYGONS,
     TI_SLOT,
@@ -149,33 +150,51 @@ def gather(e: Scope, fresh: bool) -> int:
 
     fresh: the first step, whose overlaps count as springs under load.
     """
-    w, t = e.w, e.w.solver.touches
+    t = e.w.solver.touches
     t.used[0], t.used[1], t.used[2] = 0, 0, 0
-    count = w.pairs.used[0]
     at = 0
-    while at < count:
-        owner = w.pairs.owner[at]
-        other = w.pairs.key[at] >> (2 * BITS)
-        end = at
-        first = t.used[0]
-        while (
-            end < count and w.pairs.owner[end] == owner and w.pairs.key[end] >> (2 * BITS) == other
-        ):
-            if near(e.z, e.m, w.world, w.pairs.key[end]):
-                slot = w.pairs.slot[end]
-                ints, floats = off(w.pairs.ints, NI * slot), off(w.pairs.floats, NF * slot)
-                status = OK
-                if other >= e.z.bodies:
-                    status = _floor_pair(e, ints, floats, slot)
-                else:
-                    status = _pair(e, ints, floats, slot)
-                if status != OK:
-                    return status
-                w.pairs.live[end] = 1
-            end += 1
-        if t.used[0] > first:
-            _share(e, first, t.used[0], fresh)
+    while at < e.w.pairs.used[0]:
+        end = end_of_two(e, at)
+        status = look(e, at, end, fresh)
+        if status != OK:
+            return status
         at = end
+    return OK
+
+
+@kernel
+def end_of_two(e: Scope, at: int) -> int:
+    """End of the pairs of two bodies that begin in the list at `at`."""
+    pairs, end = e.w.pairs, at + 1
+    other = pairs.key[at] >> (2 * BITS)
+    while (
+        end < pairs.used[0]
+        and pairs.owner[end] == pairs.owner[at]
+        and pairs.key[end] >> (2 * BITS) == other
+    ):
+        end += 1
+    return end
+
+
+@kernel
+def look(e: Scope, at: int, end: int, fresh: bool) -> int:
+    """List the contacts of two bodies."""
+    w, t = e.w, e.w.solver.touches
+    first = t.used[0]
+    for k in range(at, end):
+        if near(e.z, e.m, w.world, w.pairs.key[k]):
+            slot = w.pairs.slot[k]
+            ints, floats = off(w.pairs.ints, NI * slot), off(w.pairs.floats, NF * slot)
+            status = OK
+            if w.pairs.key[k] >> (2 * BITS) >= e.z.bodies:
+                status = _floor_pair(e, ints, floats, slot)
+            else:
+                status = _pair(e, ints, floats, slot)
+            if status != OK:
+                return status
+            w.pairs.live[k] = 1
+    if t.used[0] > first:
+        _share(e, first, t.used[0], fresh)
     return OK
 
 
@@ -297,7 +316,7 @@ def _new_touch(
         return False, touch(t, 0)
     c = touch(t, k)
     c.ints[TI_A], c.ints[TI_B], c.ints[TI_SLOT] = ints[PI_BODY_A], ints[PI_BODY_B], slot
-    c.ints[TI_KIND] = POINT_KIND
+    c.ints[TI_KIND], c.ints[TI_NEW] = POINT_KIND, 1
     c.ints[TI_POLYGON], c.ints[TI_POLYGONS], c.ints[TI_FAN] = t.used[1], 0, t.used[2]
     t1, t2 = basis(n)
     f = c.floats
