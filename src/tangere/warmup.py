@@ -27,6 +27,7 @@ def jobs() -> Mapping[str, Callable[[], object]]:
     return {
         "simulation": _one_step,
         "contact law": _one_law,
+        "energy": _one_energy,
         "distance": _one_distance,
         "contact volume": _one_volume,
         "devices": _two_devices,
@@ -78,10 +79,15 @@ def _one_law() -> None:
     _block_on_floor().contact_law(0, -1)
 
 
+def _one_energy() -> None:
+    _ = _block_on_floor().energy
+
+
 def _block_on_floor() -> tg.Simulation:
     scene = tg.Scene()
     scene.add_floor()
     scene.add_body(tg.Box(BLOCK), position=(0.0, 0.0, 0.05))
+    scene.add_spring(0, stiffness=1.0)
     return tg.Simulation(scene)
 
 
