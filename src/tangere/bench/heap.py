@@ -78,10 +78,15 @@ def measure(
     tables: list[Table] = []
     notes: list[str] = []
     for integrator in integrators:
-        for kind in KINDS:
+        for kind, words in KINDS.items():
             most = MOST.get((integrator, kind), max(counts))
             sizes = tuple(count for count in counts if count <= most)
             _grow(rounds, sizes, kind, integrator, tables, notes)
+            if most < max(counts):
+                notes.append(
+                    f"{words}, {integrator}: {max(counts)} are not timed, they take a quarter of "
+                    "an hour; the page on performance has their time"
+                )
     settings = {
         "step_s": {integrator: STEPS[integrator] for integrator in integrators},
         "fall_s": FALL,
