@@ -311,14 +311,12 @@ class Matrix(NamedTuple):
 
     | field      | meaning                                          | shape    |
     | diagonal   | blocks of the bodies, then their factors         | (n, 36)  |
-    | factor     | preconditioner of islands not solved directly    | (n, 36)  |
     | lower      | blocks below the diagonal                        | (b, 36)  |
     | x          | right-hand side, then the solution               | (n, 6)   |
     | r, p, q    | scratch of the conjugate gradients               | (n, 6)   |
     """
 
     diagonal: Array
-    factor: Array
     lower: Array
     x: Array
     r: Array
@@ -542,7 +540,6 @@ def solver_pointers(v: Solver) -> Solver:
         ),
         Matrix(
             ptr(a.diagonal),
-            ptr(a.factor),
             ptr(a.lower),
             ptr(a.x),
             ptr(a.r),
@@ -666,7 +663,6 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
         ),
         Matrix(
             diagonal=np.zeros((n, 36)),
-            factor=np.zeros((n, 36)),
             lower=np.zeros((blocks, 36)),
             x=np.zeros((n, 6)),
             r=np.zeros((n, 6)),

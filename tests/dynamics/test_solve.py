@@ -21,7 +21,7 @@ def system(v: Solver, bodies: int, edges: Edges, seed: int) -> tuple[Array, Arra
     """
     rng = np.random.default_rng(seed)
     g = v.graph
-    for array in (v.matrix.diagonal, v.matrix.factor, v.matrix.r, v.matrix.p, v.matrix.q):
+    for array in (v.matrix.diagonal, v.matrix.r, v.matrix.p, v.matrix.q):
         array[:] = np.nan
     v.matrix.lower[:] = 0.0
     a = np.zeros((6 * bodies, 6 * bodies))
