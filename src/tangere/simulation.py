@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from tangere.contact.friction import Law, law_between
 from tangere.contact.volume import law as volume_law
 from tangere.crew import Crew, crew_size
-from tangere.dynamics.rigid import stiff_share
+from tangere.dynamics.rigid import spring_energy
 from tangere.errors import SceneError
 from tangere.geometry.checks import unit, vector
 from tangere.maths.vec import Array, IntArray
@@ -330,7 +330,8 @@ class Simulation:
         turning = 0.5 * np.sum(c.state.momentum[free] * c.state.omega[free])
         kinetic = float(0.5 * np.sum(m * np.sum(v * v, axis=1)) + turning)
         potential = float(-np.sum(m * (c.state.position[free] @ c.model.gravity)))
-        springs = self._spring_energy()
+        dt = self.dt if self.integrator == "implicit" else 0.0
+        springs = spring_energy(c.model, c.state, dt)
         contact, friction, lost = 0.0, 0.0, math.nan
         if self.integrator == "implicit":
             rows = c.work.pairs.floats[self._pair_rows()]
@@ -358,29 +359,6 @@ class Simulation:
             solves=int(report[REPORT_SOLVES]),
             passes=int(report[REPORT_PASSES]),
         )
-
-    def _spring_energy(self) -> float:
-        m, total = self._c.model, 0.0
-        for (a, b), data in zip(m.spring_bodies, m.spring_data, strict=True):
-            d, u = self._motion_of(a, data[0:3])
-            if b >= 0:
-                end, speed = self._motion_of(b, data[3:6])
-            else:
-                end, speed = data[3:6] + self.time * data[9:12], data[9:12]
-            d, u = d - end, u - speed
-            length = float(np.linalg.norm(d))
-            stretch = length - data[8]
-            total += 0.5 * data[6] * stretch**2
-            if self.integrator == "implicit" and length > 0.0:  # see contact.implicit.audit
-                soft = 1.0 - stiff_share(data[12], self.dt)
-                total -= 0.5 * soft * self.dt * data[6] * stretch * float(d @ u) / length
-        return total
-
-    def _motion_of(self, body: int, point: Array) -> tuple[Array, Array]:
-        """Position [m] and velocity [m/s] of a point given in the principal frame of a body."""
-        s = self._c.state
-        arm = s.rotation[body].reshape(3, 3) @ point
-        return s.position[body] + arm, s.velocity[body] + np.cross(s.omega[body], arm)
 
     @property
     def spring_forces(self) -> Array:

@@ -87,7 +87,6 @@ def _block_on_floor() -> tg.Simulation:
     scene = tg.Scene()
     scene.add_floor()
     scene.add_body(tg.Box(BLOCK), position=(0.0, 0.0, 0.05))
-    scene.add_spring(0, stiffness=1.0)
     return tg.Simulation(scene)
 
 

@@ -15,7 +15,7 @@ from tangere._ptr import PtrF8, off
 from tangere.collision.broad import update_boxes, update_pairs
 from tangere.contact.implicit.again import gather_again
 from tangere.contact.implicit.evaluate import evaluate
-from tangere.contact.implicit.gather import Scope, gather
+from tangere.contact.implicit.gather import Scope, gather, moves
 from tangere.contact.implicit.keep import finish
 from tangere.contact.implicit.newton import ROUGHLY, SLIPS, TOLERANCE, is_large, let_go
 from tangere.contact.implicit.record import (
@@ -360,7 +360,7 @@ def _graph(e: Scope) -> int:
 @kernel
 def _moving(e: Scope, i: int) -> int:
     """Body i if it can move, else −1."""
-    return i if i < e.z.bodies and e.m.inv_mass[i] > 0.0 else -1
+    return i if moves(e, i) else -1
 
 
 @kernel

@@ -6,20 +6,15 @@ E: kinetic energy, weight, springs, contact springs, friction springs. Losses ar
 forces of the solution and the end-of-step velocities, E is taken from the state: the two meet only
 if the step is right. What they leave unexplained goes to `LEDGER_ERROR`.
 
-Positions are those of the end of a step, velocities those that led there: of its middle. For a
-spring that the step does not damp this matters, and what it holds is told for the middle too,
-
-    ½ k x² − ½ (1 − σ) dt k x ẋ
-
-which with the kinetic energy is constant for a mass on a slow spring, as it should be, and never
-rises for any σ.
+What springs hold, `held_by_springs`, is constant together with the kinetic energy for a mass on a
+slow spring, as it should be, and never rises for any σ.
 """
 
 from __future__ import annotations
 
 from tangere._jit import kernel
 from tangere._ptr import off
-from tangere.contact.implicit.gather import Scope
+from tangere.contact.implicit.gather import Scope, moves
 from tangere.contact.implicit.record import (
     SPRING_KIND,
     TF_F,
@@ -33,8 +28,7 @@ from tangere.contact.implicit.record import (
     local_twist,
     touch,
 )
-from tangere.dynamics.rigid import stiff_share, velocity_at, world_point
-from tangere.maths.vec import dot, norm, sub
+from tangere.dynamics.rigid import held_by_springs, stiff_share
 from tangere.model import (
     LEDGER_ERROR,
     LEDGER_FRICTION,
@@ -106,18 +100,12 @@ def _given_back(e: Scope, c: Touch, un: float) -> float:
     fall = 0.0
     for k in range(3):
         fall += e.dt * e.m.gravity[k] * c.floats[TF_N + k]
-    if _moves(e, c.ints[TI_B]):
+    if moves(e, c.ints[TI_B]):
         before -= fall
-    if _moves(e, c.ints[TI_A]):
+    if moves(e, c.ints[TI_A]):
         before += fall
     soft = 1.0 - stiff_share(e.m.spring_data[NK * c.ints[TI_SLOT] + 12], e.dt)
     return float(-0.5 * soft * e.dt * c.floats[TF_H] * (un - before))
-
-
-@kernel
-def _moves(e: Scope, i: int) -> bool:
-    """Whether i is a body that can move, neither fixed nor the world."""
-    return bool(i < e.z.bodies and e.m.inv_mass[i] > 0.0)
 
 
 @kernel
@@ -146,23 +134,7 @@ def _energy(e: Scope) -> float:
                 v = s.velocity[3 * i + k]
                 total += m.mass[i] * (0.5 * v * v - m.gravity[k] * s.position[3 * i + k])
                 total += 0.5 * s.momentum[3 * i + k] * s.omega[3 * i + k]
-    held = 0.0
-    for j in range(e.z.springs):
-        data = off(m.spring_data, NK * j)
-        ib = m.spring_bodies[2 * j + 1]
-        pa = world_point(s, m.spring_bodies[2 * j], (data[0], data[1], data[2]))
-        va, time = velocity_at(s, m.spring_bodies[2 * j], pa), s.time[0]
-        pb = (data[3] + time * data[9], data[4] + time * data[10], data[5] + time * data[11])
-        vb = (data[9], data[10], data[11])
-        if ib >= 0:
-            pb = world_point(s, ib, (data[3], data[4], data[5]))
-            vb = velocity_at(s, ib, pb)
-        d, u = sub(pa, pb), sub(va, vb)
-        length, soft = norm(d), 1.0 - stiff_share(data[12], e.dt)
-        stretch = length - data[8]
-        held += 0.5 * data[6] * stretch * stretch
-        if length > 0.0:
-            held -= 0.5 * soft * e.dt * data[6] * stretch * dot(d, u) / length
+    held = held_by_springs(m, s, e.z.springs, e.dt)
     stored, rubbed = 0.0, 0.0
     pairs = e.w.pairs
     for at in range(pairs.used[0]):

@@ -145,6 +145,12 @@ class Scope(NamedTuple):
 
 
 @kernel
+def moves(e: Scope, i: int) -> bool:
+    """Whether i is a body that can move: no floor, not fixed, not the world."""
+    return bool(i < e.z.bodies and e.m.inv_mass[i] > 0.0)
+
+
+@kernel
 def gather(e: Scope, fresh: bool) -> int:
     """List all contacts of the step; returns OK or what is full.
 
