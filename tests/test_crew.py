@@ -16,9 +16,10 @@ from tangere.collision.broad import BITS
 from tangere.contact.implicit.share import HOPE, LEFT, NEXT, ROUNDS
 from tangere.crew import Crew, crew_size, shares
 from tangere.dynamics.islands import SMALL
-from tangere.model import OK, REPORT_GOAL
+from tangere.model import OK
 from tangere.scene import compile as compiler
 from tangere.simulation import Simulation
+from tangere.solver import REPORT_GOAL
 from tangere.step import HELP, Duty, run
 
 pytestmark = pytest.mark.nojit

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 import tangere as tg
 import tangere.scene.compile as compiler
 from tangere.errors import SceneError
-from tangere.model import Solver, new_solver
 from tangere.simulation import Simulation, Volume
+from tangere.solver import Solver, new_solver
 
 Array = NDArray[np.float64]
 

@@ -45,18 +45,15 @@ from tangere.model import (
     PI_MODE,
     PI_PHASE,
     PI_SIMPLEX,
-    REPORT_PASSES,
-    REPORT_RESIDUAL,
-    REPORT_SOLVES,
     SOLVER_FULL,
     STICK,
     new_pairs,
-    new_solver,
     new_soup,
     new_tree,
 )
 from tangere.scene.compile import compile_scene, quat_product, rotation_of
 from tangere.scene.scene import Body, Floor, Scene
+from tangere.solver import REPORT_PASSES, REPORT_RESIDUAL, REPORT_SOLVES, new_solver
 from tangere.step import POINT, VOLUME, WHOLE, run
 
 Normalization = Literal["patch", "none", "fixed"]

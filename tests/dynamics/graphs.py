@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from tangere._jit import kernel
 from tangere.dynamics.islands import find_islands, same_edges
 from tangere.dynamics.solve import factor, solve
-from tangere.model import Graph, Sizes, Solver, new_solver, solver_pointers
+from tangere.model import Sizes
+from tangere.solver import Graph, Solver, new_solver, solver_pointers
 
 Array = NDArray[np.float64]
 Edges = list[tuple[int, int]]

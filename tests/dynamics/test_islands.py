@@ -10,7 +10,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from tangere.dynamics.islands import SMALL
-from tangere.model import OK, SOLVER_FULL, Graph
+from tangere.model import OK, SOLVER_FULL
+from tangere.solver import Graph
 
 pytestmark = pytest.mark.nojit
 

@@ -7,7 +7,8 @@ import pytest
 from dynamics.graphs import Edges, chain, factor_and_solve, islands_of, ring, tangle, tree
 from numpy.typing import NDArray
 
-from tangere.model import OK, Solver
+from tangere.model import OK
+from tangere.solver import Solver
 
 pytestmark = pytest.mark.nojit
 

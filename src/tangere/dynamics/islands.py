@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from tangere._jit import kernel
 from tangere._ptr import PtrI4, PtrI8, off
-from tangere.model import OK, SOLVER_FULL, Graph, Sizes
+from tangere.model import OK, SOLVER_FULL, Sizes
+from tangere.solver import Graph
 
 # An island up to so many bodies is solved directly whatever its shape.
 SMALL = 150

@@ -27,7 +27,7 @@ from tangere.dynamics.blocks import (
     subtract_product,
     transpose,
 )
-from tangere.model import Graph, Matrix
+from tangere.solver import Graph, Matrix
 
 MOST_ROUNDS = 500
 

@@ -97,10 +97,10 @@ from tangere.model import (
     Pairs,
     Sizes,
     State,
-    Touches,
     model_pointers,
     state_pointers,
 )
+from tangere.solver import Touches
 
 POINTS = 4  # of a patch
 ENDS = 6  # springs that stand for a coupling: along +x, +y, +z, −x, −y, −z of the hand

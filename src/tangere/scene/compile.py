@@ -22,11 +22,11 @@ from tangere.model import (
     Work,
     World,
     new_pairs,
-    new_solver,
     new_soup,
     new_tree,
 )
 from tangere.scene.scene import Body, Floor, Material, Scene
+from tangere.solver import new_solver
 
 # Keys of the pair list hold 20 bits per index.
 MAX_PARTS = 1 << 20

@@ -17,7 +17,7 @@ from tangere._jit import kernel
 from tangere.contact.implicit import record
 from tangere.contact.implicit.evaluate import bend, breaks, evaluate
 from tangere.contact.implicit.record import add_local, touch
-from tangere.model import Solver, new_solver, solver_pointers
+from tangere.solver import Solver, new_solver, solver_pointers
 
 Array = NDArray[np.float64]
 

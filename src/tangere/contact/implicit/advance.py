@@ -59,17 +59,8 @@ from tangere.dynamics.islands import find_islands, same_edges
 from tangere.dynamics.rigid import free_rotation, stiff_share, world_point
 from tangere.maths.quat import matrix_into, product, turn_back, unit
 from tangere.maths.vec import basis, norm, scale, sub
-from tangere.model import (
-    NF,
-    NK,
-    OK,
-    PF_LAG,
-    PF_PRESS,
-    REPORT_PASSES,
-    REPORT_RESIDUAL,
-    REPORT_SOLVES,
-    SOLVER_FULL,
-)
+from tangere.model import NF, NK, OK, PF_LAG, PF_PRESS, SOLVER_FULL
+from tangere.solver import REPORT_PASSES, REPORT_RESIDUAL, REPORT_SOLVES
 
 # Passes over the geometry.
 PASSES = 2

@@ -17,7 +17,8 @@ from tangere.contact.implicit.record import (
     Touch,
     touch,
 )
-from tangere.model import NI, NTF, NTI, OK, PI_BODY_A, PI_BODY_B
+from tangere.model import NI, OK, PI_BODY_A, PI_BODY_B
+from tangere.solver import NTF, NTI
 
 # A body strays if it goes elsewhere than the guess had it by this share of the margin.
 STRAY = 0.25

@@ -78,7 +78,7 @@ from tangere.contact.implicit.record import (
     local_twist,
 )
 from tangere.maths.quadrature import POINTS
-from tangere.model import Touches
+from tangere.solver import Touches
 
 # Below this slip speed kinetic friction fades to zero [m/s].
 V_EPS = 1e-4

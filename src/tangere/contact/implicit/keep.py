@@ -68,8 +68,8 @@ from tangere.model import (
     PI_MODE,
     SLIP,
     STICK,
-    Touches,
 )
+from tangere.solver import Touches
 
 
 @kernel

@@ -42,7 +42,8 @@ from tangere.contact.implicit.record import (
 from tangere.contact.implicit.stored import overdrawn
 from tangere.dynamics.islands import SMALL
 from tangere.dynamics.solve import factor, solve
-from tangere.model import Model, Solver
+from tangere.model import Model
+from tangere.solver import Solver
 
 # Stop when the residual is below this speed [m/s]; a pass that only finds the pose needs less, and
 # in a large island, where some always change, less still.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, off
 from tangere.maths.quadrature import triangle_point
-from tangere.model import NTF, NTI, Touches
+from tangere.solver import NTF, NTI, Touches
 
 # Columns of Touches.ints
 TI_A, TI_B = 0, 1  # bodies

@@ -11,7 +11,8 @@ from __future__ import annotations
 from tangere._jit import kernel
 from tangere._ptr import add, load, store
 from tangere.contact.implicit.newton import solve_island
-from tangere.model import REPORT_GOAL, REPORT_SOLVES, Model, Solver
+from tangere.model import Model
+from tangere.solver import REPORT_GOAL, REPORT_SOLVES, Solver
 
 # Columns of Solver.queue
 NEXT = 0  # the number of islands, times 2³², plus the next to be given out

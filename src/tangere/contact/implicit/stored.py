@@ -31,7 +31,7 @@ from tangere.contact.implicit.record import (
     local_twist,
 )
 from tangere.maths.quadrature import POINTS, triangle_point
-from tangere.model import Touches
+from tangere.solver import Touches
 
 # Energy kept in reserve by a contact: its normal force times this share of the part's size; and
 # what is rounding of it.
