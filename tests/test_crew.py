@@ -13,13 +13,14 @@ from tangere import crew
 from tangere._jit import JIT_DISABLED
 from tangere.bench import heap as fall
 from tangere.collision.broad import BITS
-from tangere.contact.implicit.share import HOPE, LEFT, NEXT, ROUNDS
+from tangere.contact.implicit import parts, share
+from tangere.contact.implicit.share import ISLANDS
 from tangere.crew import Crew, crew_size, shares
-from tangere.dynamics.islands import SMALL
+from tangere.dynamics import gradients
+from tangere.dynamics.team import JOB, LEFT, NEXT, ROUNDS
 from tangere.model import OK
 from tangere.scene import compile as compiler
 from tangere.simulation import Simulation
-from tangere.solver import REPORT_GOAL
 from tangere.step import HELP, Duty, run
 
 pytestmark = pytest.mark.nojit
@@ -100,16 +101,28 @@ def test_number_of_threads_does_not_matter_to_implicit_steps(
 @pytest.mark.skipif(JIT_DISABLED, reason="hundreds of blocks take minutes in plain Python")
 def test_a_large_heap_does_not_care_who_solves_what() -> None:
     def fallen(size: int) -> Simulation:
-        sim = Simulation(fall.scene(400), dt=5e-3)
+        sim = Simulation(fall.scene(1_000), dt=5e-3)
         sim._crew = Crew(size) if size > 1 else None
         sim.step(110)
         return sim
 
     alone = fallen(1)
     islands = alone._c.work.solver.graph
-    assert np.diff(islands.start[: islands.known[1] + 1]).max() > SMALL
+    assert np.diff(islands.start[: islands.known[1] + 1]).max() > share.MANY
     for size in (2, 3):
         assert_same(fallen(size), alone)
+
+
+@pytest.mark.skipif(not JIT_DISABLED, reason="compiled code has its constants inside")
+def test_islands_that_are_solved_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = moved(heap(), 1, "implicit", steps=4)
+    monkeypatch.setattr(share, "MANY", 2)
+    for module in (parts, gradients):
+        monkeypatch.setattr(module, "PART", 1)
+    for size in (1, 2):
+        together = moved(heap(), size, "implicit", steps=4)
+        # sums are made in other parts
+        assert together.positions == pytest.approx(alone.positions, abs=1e-12)
 
 
 def test_helpers_solve_what_is_queued() -> None:
@@ -119,7 +132,7 @@ def test_helpers_solve_what_is_queued() -> None:
     v.ahead.twist[:12, 2] += 1e-3  # out of balance
     count = int(v.graph.known[1])
     assert count == 6
-    v.queue[HOPE], v.queue[ROUNDS], v.report[REPORT_GOAL] = 0, 0, 1e-9
+    v.queue[JOB], v.queue[ROUNDS], v.given[0] = ISLANDS, 0, 1e-9
     v.queue[LEFT], v.queue[NEXT] = count, count << 32
     args = (c.sizes, c.model, c.hulls, c.state, c.work, sim.dt, 0, 0, 0, sim._settings, True)
     assert run(*args, Duty(HELP, 0, 1)) == (0, OK)

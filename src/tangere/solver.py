@@ -31,11 +31,18 @@ class Graph(NamedTuple):
     | place      | of each body                                                  | (n,)    |
     | edge_start | first entry of each island in `edge_list`                     | (n+1,)  |
     | edge_list  | edges by island                                               | (e,)    |
-    | block      | block of each edge in `Matrix.lower`; −1: none                | (e,)    |
+    | block      | block of each edge in `Matrix.lower`, in a direct island      | (e,)    |
     | direct     | 1: island is factorised, 0: conjugate gradients               | (n,)    |
     | column     | first row of each place's column of the factor                | (n+1,)  |
     | row        | places of the rows                                            | (b,)    |
-    | still      | 1: the body at this place is held still for now               | (n,)    |
+    | beside_start | first entry of each place in `beside`                       | (n+1,)  |
+    | beside     | edges of the body at each place                               | (2e,)   |
+    | slot       | where an edge is in the lists of its two bodies; −1: fixed    | (e, 2)  |
+    | still      | of a place, for now: its body moves, or is held, beside one   |         |
+    |            | that moves or not (`MOVES`, `FEELS`, `RESTS`)                 | (n,)    |
+    | moving, feeling | of each island, from its first place on: places of the   |         |
+    |            | bodies that move; those, and those beside                     | (n,)    |
+    | movers, feelers | how many, of each island                                 | (n,)    |
     | fill, degree, head, before, after, bits | scratch of the ordering          | …       |
     """
 
@@ -53,7 +60,14 @@ class Graph(NamedTuple):
     direct: IntArray
     column: IntArray
     row: IntArray
+    beside_start: IntArray
+    beside: IntArray
+    slot: IntArray
     still: IntArray
+    moving: IntArray
+    feeling: IntArray
+    movers: IntArray
+    feelers: IntArray
     fill: IntArray
     degree: IntArray
     head: IntArray
@@ -63,21 +77,32 @@ class Graph(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """Block-sparse system of the implicit step; diagonal by place, vectors by body.
+    """Block-sparse system of the implicit step; diagonal by place, `x` by body.
 
-    | field      | meaning                                          | shape    |
-    | diagonal   | blocks of the bodies, then their factors         | (n, 36)  |
-    | lower      | blocks below the diagonal                        | (b, 36)  |
-    | x          | right-hand side, then the solution               | (n, 6)   |
-    | r, p, q    | scratch of the conjugate gradients               | (n, 6)   |
+    | field      | meaning                                                      | shape    |
+    | diagonal   | blocks of the bodies, then their factors                     | (n, 36)  |
+    | lower      | blocks below the diagonal, where it is factored              | (b, 36)  |
+    | x          | right-hand side, then the solution                           | (n, 6)   |
+    | rank       | of a place, its index in `Graph.moving`; −1: held still      | (n,)     |
+    | near       | of an entry of `Graph.beside`, rank of the other; −1: none   | (2e,)    |
+    | scaled     | of an entry of `Graph.beside`, its block, where it is not;   |          |
+    |            | scaled then, and by columns                                  | (2e, 36) |
+    | y, r, p, q | vectors of the conjugate gradients, by rank; p, q and scaled |          |
+    |            | in single precision                                          | (n, 6)   |
+    | sums       | of the parts of a task, see `dynamics.team`                  | (n,)     |
     """
 
     diagonal: Array
     lower: Array
     x: Array
+    rank: IntArray
+    near: IntArray
+    scaled: Array
+    y: Array
     r: Array
     p: Array
     q: Array
+    sums: Array
 
 
 class Ahead(NamedTuple):
@@ -91,6 +116,7 @@ class Ahead(NamedTuple):
     | base       | twist before the present Newton step                         | (n+f, 6)  |
     | gradient   | of the step problem                                          | (n+f, 6)  |
     | inertia    | world tensor at the start of the step                        | (n+f, 9)  |
+    | unbalance  | residual of each body [m/s]                                  | (n,)      |
     """
 
     position: Array
@@ -102,6 +128,7 @@ class Ahead(NamedTuple):
     base: Array
     gradient: Array
     inertia: Array
+    unbalance: Array
 
 
 class Touches(NamedTuple):
@@ -117,6 +144,9 @@ class Touches(NamedTuple):
     |        | ends at this corner, as a vector each, by the last round    | (v, 12)    |
     | start  | first entry of each island in `list`                        | (n+1,)     |
     | list   | contacts by island                                          | (c,)       |
+    | busy   | those of a body that moves, of each island from its start on | (c,)      |
+    | working | how many, of each island                                   | (n,)       |
+    | first  | first contact of each edge of the graph                     | (c,)       |
     """
 
     used: IntArray
@@ -127,6 +157,9 @@ class Touches(NamedTuple):
     rub: Array
     start: IntArray
     list: IntArray
+    busy: IntArray
+    working: IntArray
+    first: IntArray
 
 
 class Solver(NamedTuple):
@@ -138,15 +171,17 @@ class Solver(NamedTuple):
     touches: Touches
     report: Array  # of the last step, see REPORT_…, shape (NR,)
     residual: Array  # of each island after its solve [m/s], shape (n,)
-    queue: LongArray  # islands that wait to be solved, see contact.implicit.share, shape (NQ,)
+    queue: LongArray  # work that several threads share, see dynamics.team, shape (NQ,)
+    given: Array  # a number that goes with it, shape (1,)
 
 
 # Entries of Solver.report
 REPORT_PASSES, REPORT_SOLVES = 0, 1  # looks at the geometry, linear solves
 REPORT_RESIDUAL = 2  # greatest unbalanced impulse over mass [m/s]
-REPORT_GOAL = 3  # residual that the islands in the queue are solved to [m/s]
-NR = 4
-NQ = 4  # columns of Solver.queue
+NR = 3
+NQ = 24  # words of Solver.queue
+# Entries of Graph.still
+MOVES, FEELS, RESTS = 0, 1, 2
 
 
 @kernel
@@ -169,7 +204,14 @@ def solver_pointers(v: Solver) -> Solver:
             ptr(g.direct),
             ptr(g.column),
             ptr(g.row),
+            ptr(g.beside_start),
+            ptr(g.beside),
+            ptr(g.slot),
             ptr(g.still),
+            ptr(g.moving),
+            ptr(g.feeling),
+            ptr(g.movers),
+            ptr(g.feelers),
             ptr(g.fill),
             ptr(g.degree),
             ptr(g.head),
@@ -181,9 +223,14 @@ def solver_pointers(v: Solver) -> Solver:
             ptr(a.diagonal),
             ptr(a.lower),
             ptr(a.x),
+            ptr(a.rank),
+            ptr(a.near),
+            ptr(a.scaled),
+            ptr(a.y),
             ptr(a.r),
             ptr(a.p),
             ptr(a.q),
+            ptr(a.sums),
         ),
         Ahead(
             ptr(h.position),
@@ -195,6 +242,7 @@ def solver_pointers(v: Solver) -> Solver:
             ptr(h.base),
             ptr(h.gradient),
             ptr(h.inertia),
+            ptr(h.unbalance),
         ),
         Touches(
             ptr(t.used),
@@ -205,10 +253,14 @@ def solver_pointers(v: Solver) -> Solver:
             ptr(t.rub),
             ptr(t.start),
             ptr(t.list),
+            ptr(t.busy),
+            ptr(t.working),
+            ptr(t.first),
         ),
         ptr(v.report),
         ptr(v.residual),
         ptr(v.queue),
+        ptr(v.given),
     )
 
 
@@ -236,7 +288,14 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
             direct=ints(n),
             column=ints(n + 1),
             row=ints(blocks),
+            beside_start=ints(n + 1),
+            beside=ints(2 * contacts),
+            slot=ints(contacts, 2),
             still=ints(n),
+            moving=ints(n),
+            feeling=ints(n),
+            movers=ints(n),
+            feelers=ints(n),
             fill=ints(n + 1),
             degree=ints(n),
             head=ints(n),
@@ -248,9 +307,14 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
             diagonal=np.zeros((n, 36)),
             lower=np.zeros((blocks, 36)),
             x=np.zeros((n, 6)),
+            rank=ints(n),
+            near=ints(2 * contacts),
+            scaled=np.zeros((2 * contacts, 36), np.float32),
+            y=np.zeros((n, 6)),
             r=np.zeros((n, 6)),
-            p=np.zeros((n, 6)),
-            q=np.zeros((n, 6)),
+            p=np.zeros((n, 6), np.float32),
+            q=np.zeros((n, 6), np.float32),
+            sums=np.zeros(n),
         ),
         Ahead(
             position=np.zeros((all_, 3)),
@@ -262,6 +326,7 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
             base=np.zeros((all_, 6)),
             gradient=np.zeros((all_, 6)),
             inertia=np.zeros((all_, 9)),
+            unbalance=np.zeros(n),
         ),
         Touches(
             used=ints(3),
@@ -272,8 +337,12 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
             rub=np.zeros((corners, 12)),
             start=ints(n + 1),
             list=ints(contacts),
+            busy=ints(contacts),
+            working=ints(n),
+            first=ints(contacts),
         ),
         report=np.zeros(NR),
         residual=np.zeros(n),
         queue=np.zeros(NQ, np.int64),
+        given=np.zeros(1),
     )

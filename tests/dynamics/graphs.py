@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tangere._jit import kernel
-from tangere.dynamics.islands import find_islands, same_edges
-from tangere.dynamics.solve import factor, solve
+from tangere.dynamics.islands import find_islands, list_moving, same_edges
+from tangere.dynamics.solve import solve
 from tangere.model import Sizes
 from tangere.solver import Graph, Solver, new_solver, solver_pointers
 
@@ -29,10 +29,10 @@ def _same(v: Solver, count: int) -> bool:
 
 @kernel
 def _solve(v: Solver, island: int, tolerance: float) -> int:
-    """Factor and solve on arrays."""
+    """Solve on arrays."""
     p = solver_pointers(v)
-    factor(p.graph, p.matrix, island)
-    return solve(p.graph, p.matrix, island, tolerance)
+    list_moving(p.graph, island)
+    return solve(p, island, tolerance)
 
 
 def offer(v: Solver, edges: Edges) -> None:
@@ -56,7 +56,7 @@ def same(v: Solver, edges: Edges) -> bool:
     return bool(_same(v, len(edges)))
 
 
-def factor_and_solve(v: Solver, island: int, tolerance: float = 1e-12) -> int:
+def factor_and_solve(v: Solver, island: int, tolerance: float = 1e-7) -> int:
     return int(_solve(v, island, tolerance))
 
 

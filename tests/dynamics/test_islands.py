@@ -168,15 +168,34 @@ def test_large_islands_are_direct_only_if_little_fills_in(
     assert direct(v.graph) == [expected]
 
 
-def test_blocks_of_a_large_island_are_its_edges() -> None:
+def test_a_large_island_needs_no_room_for_a_factor() -> None:
     bodies = SMALL + 1
-    edges = [*dense(bodies), (0, -1)]
-    status, v = islands_of(bodies, edges)
+    status, v = islands_of(bodies, [*dense(bodies), (0, -1)], room=1)
     assert status == OK
-    assert v.graph.block[len(edges) - 1] == -1
-    blocks = v.graph.block[: len(edges) - 1]
-    assert len(set(blocks.tolist())) == len(blocks)
-    first, last = v.graph.column[0], v.graph.column[bodies]
-    assert ((blocks >= first) & (blocks < last)).all()
-    status, _ = islands_of(bodies, edges, room=len(edges) - 1)
-    assert status == SOLVER_FULL
+    assert direct(v.graph) == [False]
+
+
+def test_members_of_a_large_island_are_numbered_as_edges_name_them() -> None:
+    bodies = SMALL + 1
+    edges = dense(bodies)[::-1]
+    _, v = islands_of(bodies, edges)
+    named = list(dict.fromkeys(body for edge in edges for body in edge))
+    assert v.graph.member.tolist() == named
+    assert [named[p] for p in v.graph.place] == list(range(bodies))
+
+
+@pytest.mark.parametrize(("bodies", "edges"), GRAPHS)
+def test_every_body_has_a_list_of_its_edges(bodies: int, edges: Edges) -> None:
+    _, v = islands_of(bodies, edges)
+    g = v.graph
+    for p in range(int(g.start[g.known[1]])):
+        mine = g.beside[g.beside_start[p] : g.beside_start[p + 1]].tolist()
+        assert mine == [e for e, pair in enumerate(edges) if g.member[p] in pair]
+    for e, pair in enumerate(edges):
+        for body, slot in zip(pair, g.slot[e], strict=True):
+            if body < 0:
+                assert slot == -1
+            else:
+                p = g.place[body]
+                assert g.beside_start[p] <= slot < g.beside_start[p + 1]
+                assert g.beside[slot] == e

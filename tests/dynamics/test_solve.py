@@ -14,6 +14,8 @@ pytestmark = pytest.mark.nojit
 
 Array = NDArray[np.float64]
 
+ROUNDED = 1e-5
+
 
 def system(v: Solver, bodies: int, edges: Edges, seed: int) -> tuple[Array, Array]:
     """Put a random positive definite system where a step would; the same as dense arrays.
@@ -22,7 +24,7 @@ def system(v: Solver, bodies: int, edges: Edges, seed: int) -> tuple[Array, Arra
     """
     rng = np.random.default_rng(seed)
     g = v.graph
-    for array in (v.matrix.diagonal, v.matrix.r, v.matrix.p, v.matrix.q):
+    for array in (v.matrix.diagonal, v.matrix.scaled, *v.matrix[6:]):
         array[:] = np.nan
     v.matrix.lower[:] = 0.0
     a = np.zeros((6 * bodies, 6 * bodies))
@@ -39,7 +41,10 @@ def system(v: Solver, bodies: int, edges: Edges, seed: int) -> tuple[Array, Arra
         if min(pair) >= 0:
             row, column = sorted(pair, key=lambda i: -int(g.place[i]))
             block = stiff * j[:, 6 * row : 6 * row + 6].T @ j[:, 6 * column : 6 * column + 6]
-            v.matrix.lower[g.block[e]] += block.ravel()
+            if g.direct[g.island[row]] != 0:
+                v.matrix.lower[g.block[e]] += block.ravel()
+            else:  # in the row of the later place
+                v.matrix.scaled[g.slot[e][pair.index(row)]] = block.ravel()
     b = rng.normal(size=6 * bodies)
     for i in range(bodies):
         if g.island[i] >= 0:
@@ -63,10 +68,8 @@ def solutions(bodies: int, edges: Edges, seed: int, iterate: bool) -> tuple[Arra
     status, v = islands_of(bodies, edges)
     assert status == OK
     g = v.graph
-    if iterate:  # as in an island too large to factor: one block per edge
+    if iterate:  # as in an island too large to factor
         g.direct[:] = 0
-        both = [e for e, pair in enumerate(edges) if min(pair) >= 0]
-        g.block[both] = np.arange(len(both))
     a, b = system(v, bodies, edges, seed)
     rounds = sum(factor_and_solve(v, k) for k in range(int(g.known[1])))
     inside = np.repeat(g.island >= 0, 6)
@@ -79,8 +82,8 @@ def solutions(bodies: int, edges: Edges, seed: int, iterate: bool) -> tuple[Arra
 @pytest.mark.parametrize("iterate", [False, True])
 def test_solution_is_that_of_numpy(bodies: int, edges: Edges, iterate: bool) -> None:
     found, expected, rounds = solutions(bodies, edges, 4, iterate)
-    # condition numbers up to 1e5; the gradients stop at 1e-12 of the start
-    assert found == pytest.approx(expected, abs=1e-8 if iterate else 1e-10)
+    # condition numbers up to 1e5; what the gradients multiply is rounded to 6e-8
+    assert found == pytest.approx(expected, abs=ROUNDED if iterate else 1e-10)
     assert (rounds > 0) == iterate
 
 
@@ -92,8 +95,6 @@ def test_bodies_held_still_are_left_out(bodies: int, edges: Edges, iterate: bool
     g = v.graph
     if iterate:
         g.direct[:] = 0
-        both = [e for e, pair in enumerate(edges) if min(pair) >= 0]
-        g.block[both] = np.arange(len(both))
     a, b = system(v, bodies, edges, 7)
     still = np.arange(bodies) % 3 == 1
     places = int(g.start[g.known[1]])
@@ -104,7 +105,7 @@ def test_bodies_held_still_are_left_out(bodies: int, edges: Edges, iterate: bool
     found = v.matrix.x.ravel()
     assert found[~moves].tolist() == b[~moves].tolist()
     expected = np.linalg.solve(a[np.ix_(moves, moves)], b[moves])
-    assert found[moves] == pytest.approx(expected, abs=1e-8 if iterate else 1e-10)
+    assert found[moves] == pytest.approx(expected, abs=ROUNDED if iterate else 1e-10)
 
 
 def test_single_body_is_solved_in_one_round() -> None:
@@ -115,17 +116,16 @@ def test_single_body_is_solved_in_one_round() -> None:
 
 def test_gradients_stop_at_the_tolerance() -> None:
     errors = []
-    for tolerance in (1e-2, 1e-4, 1e-8):
+    for tolerance in (1e-1, 1e-3, 1e-6):
         edges = ring(8)
         _, v = islands_of(8, edges)
         v.graph.direct[:] = 0
-        v.graph.block[:8] = np.arange(8)
         a, b = system(v, 8, edges, 1)
         factor_and_solve(v, 0, tolerance)
         x = v.matrix.x.ravel()
         errors.append(float(np.linalg.norm(a @ x - b) / np.linalg.norm(b)))
     assert errors[2] < errors[1] < errors[0] < 1.0
-    assert errors[2] < 1e-6
+    assert errors[2] < 1e-5
 
 
 def test_nothing_to_solve() -> None:
@@ -133,7 +133,6 @@ def test_nothing_to_solve() -> None:
     edges = chain(3)
     _, v = islands_of(3, edges)
     v.graph.direct[:] = 0
-    v.graph.block[:2] = (0, 1)
     system(v, 3, edges, 0)
     v.matrix.x[:] = 0.0
     assert factor_and_solve(v, 0) == 0

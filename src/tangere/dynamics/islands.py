@@ -11,7 +11,7 @@ from __future__ import annotations
 from tangere._jit import kernel
 from tangere._ptr import PtrI4, PtrI8, off
 from tangere.model import OK, SOLVER_FULL, Sizes
-from tangere.solver import Graph
+from tangere.solver import MOVES, RESTS, Graph
 
 # An island up to so many bodies is solved directly whatever its shape.
 SMALL = 150
@@ -80,6 +80,7 @@ def find_islands(z: Sizes, g: Graph, count: int, room: int) -> int:
         return SOLVER_FULL
     for k in range(count):
         _locate(g, k)
+    _list_beside(g, count, g.start[islands])
     g.known[0], g.known[1] = count, islands
     return OK
 
@@ -110,6 +111,38 @@ def _sort_edges(g: Graph, count: int, islands: int) -> None:
 
 
 @kernel
+def _list_beside(g: Graph, count: int, places: int) -> None:
+    """List the edges of each body, in their order."""
+    for p in range(places + 1):
+        g.beside_start[p] = 0
+    for k in range(2 * count):
+        if g.edges[k] >= 0:
+            g.beside_start[g.place[g.edges[k]] + 1] += 1
+    for p in range(places):
+        g.beside_start[p + 1] += g.beside_start[p]
+        g.fill[p] = g.beside_start[p]
+    for k in range(2 * count):
+        g.slot[k] = -1
+        if g.edges[k] >= 0:
+            p = g.place[g.edges[k]]
+            g.beside[g.fill[p]] = k // 2
+            g.slot[k] = g.fill[p]
+            g.fill[p] += 1
+
+
+@kernel
+def list_moving(g: Graph, island: int) -> None:
+    """List the bodies of an island that move, and those that feel it, by `g.still`."""
+    first = g.start[island]
+    moving, feeling = first, first
+    for p in range(first, g.start[island + 1]):
+        g.moving[moving], g.feeling[feeling] = p, p
+        moving += 1 if g.still[p] == MOVES else 0
+        feeling += 1 if g.still[p] != RESTS else 0
+    g.movers[island], g.feelers[island] = moving - first, feeling - first
+
+
+@kernel
 def edge_island(g: Graph, k: int) -> int:
     """Island of edge k."""
     a = g.edges[2 * k]
@@ -134,17 +167,26 @@ def _eliminate(g: Graph, islands: int, room: int) -> bool:
                 return False
             if size > SMALL and _products(g, first, size, used) > DENSE * size:
                 g.direct[k], used = 0, start
-        if g.direct[k] == 0:  # one block per edge, in no order
-            for i in range(size):
+        if g.direct[k] == 0:
+            _number(g, k)
+            for i in range(size):  # no columns
                 g.column[first + i] = used
-            for e in range(g.edge_start[k], g.edge_start[k + 1]):
-                edge = g.edge_list[e]
-                if used >= room:
-                    return False
-                g.block[edge] = used
-                used += 1
     g.column[g.start[islands]] = used
     return True
+
+
+@kernel
+def _number(g: Graph, island: int) -> None:
+    """Members in the order in which edges name them: so neighbours are near in memory."""
+    at = g.start[island]
+    for p in range(at, g.start[island + 1]):
+        g.place[g.member[p]] = -1
+    for e in range(g.edge_start[island], g.edge_start[island + 1]):
+        for end in range(2):
+            i = g.edges[2 * g.edge_list[e] + end]
+            if i >= 0 and g.place[i] < 0:
+                g.member[at], g.place[i] = i, at
+                at += 1
 
 
 @kernel

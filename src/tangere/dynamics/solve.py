@@ -1,19 +1,13 @@
 """Solves of the body systems A x = b, island by island.
 
 A has a 6 x 6 block per body and per edge. Direct: block Cholesky in the order of `islands`. Else:
-conjugate gradients, each body preconditioned by its own block A_ii = L_i L_iᵀ. That is, plainly, on
-
-    L⁻¹ A L⁻ᵀ y = L⁻¹ b,    x = L⁻ᵀ y
-
-whose diagonal blocks are 1: of A only the edges are multiplied. Vectors are indexed by body.
+conjugate gradients (`gradients`). Vectors are indexed by body.
 
 Bodies may be held still: their rows and columns are passed over, and their x is left as it is.
 What is left of a direct island fills in no more than the whole.
 """
 
 from __future__ import annotations
-
-from math import sqrt
 
 from tangere._jit import kernel
 from tangere._ptr import local_f8, off
@@ -27,17 +21,24 @@ from tangere.dynamics.blocks import (
     subtract_product,
     transpose,
 )
-from tangere.solver import Graph, Matrix
-
-MOST_ROUNDS = 500
+from tangere.dynamics.gradients import gradients
+from tangere.solver import Graph, Matrix, Solver
 
 
 @kernel
-def factor(g: Graph, a: Matrix, island: int) -> None:
-    """Cholesky factor of a direct island, in place; any other is scaled by those of its bodies."""
+def solve(v: Solver, island: int, tolerance: float) -> int:
+    """X from b, both `Matrix.x`; to a relative tolerance, where by gradients. Their rounds."""
+    g, a = v.graph, v.matrix
     if g.direct[island] == 0:
-        _scale(g, a, island)
-        return
+        return gradients(g, a, v.queue, v.given, island, tolerance)
+    _factor(g, a, island)
+    _substitute(g, a, island)
+    return 0
+
+
+@kernel
+def _factor(g: Graph, a: Matrix, island: int) -> None:
+    """Cholesky factor, in place."""
     turned = local_f8(36)
     for p in range(g.start[island], g.start[island + 1]):
         if g.still[p] != 0:
@@ -64,10 +65,8 @@ def factor(g: Graph, a: Matrix, island: int) -> None:
 
 
 @kernel
-def solve(g: Graph, a: Matrix, island: int, tolerance: float) -> int:
-    """X from b, both `a.x` (n, 6): direct after `factor`, or to a relative tolerance; rounds."""
-    if g.direct[island] == 0:
-        return _conjugate_gradients(g, a, island, tolerance)
+def _substitute(g: Graph, a: Matrix, island: int) -> None:
+    """X from b by the factor."""
     first, end = g.start[island], g.start[island + 1]
     for p in range(first, end):
         if g.still[p] != 0:
@@ -86,102 +85,3 @@ def solve(g: Graph, a: Matrix, island: int, tolerance: float) -> int:
                 y = off(a.x, 6 * g.member[g.row[k]])
                 add_transposed_times(x, -1.0, off(a.lower, 36 * k), y)
         solve_upper(off(a.diagonal, 36 * p), x)
-    return 0
-
-
-@kernel
-def _scale(g: Graph, a: Matrix, island: int) -> None:
-    """L_i of every body, and L_i⁻¹ A_ij L_j⁻ᵀ of every edge, in place."""
-    turned = local_f8(36)
-    for p in range(g.start[island], g.start[island + 1]):
-        if g.still[p] == 0:
-            cholesky(off(a.diagonal, 36 * p))
-    for k in range(g.edge_start[island], g.edge_start[island + 1]):
-        row, column, block = _ends(g, g.edge_list[k])
-        if row >= 0:
-            here = off(a.lower, 36 * block)
-            divide(here, off(a.diagonal, 36 * g.place[column]))
-            transpose(here, turned)
-            divide(turned, off(a.diagonal, 36 * g.place[row]))
-            transpose(turned, here)
-
-
-@kernel
-def _ends(g: Graph, edge: int) -> tuple[int, int, int]:
-    """Bodies of an edge and its block, which couples the later place (row) to the earlier (column).
-
-    −1 if one of them is fixed or held still.
-    """
-    i, j = g.edges[2 * edge], g.edges[2 * edge + 1]
-    if i < 0 or j < 0 or g.still[g.place[i]] != 0 or g.still[g.place[j]] != 0:
-        return -1, -1, -1
-    if g.place[i] > g.place[j]:
-        return i, j, g.block[edge]
-    return j, i, g.block[edge]
-
-
-@kernel
-def _multiply(g: Graph, a: Matrix, island: int) -> None:
-    """A.q ← A p, scaled."""
-    for k in range(g.start[island], g.start[island + 1]):
-        i = 6 * g.member[k]
-        for c in range(6):
-            a.q[i + c] = a.p[i + c]
-    for k in range(g.edge_start[island], g.edge_start[island + 1]):
-        row, column, place = _ends(g, g.edge_list[k])
-        if row >= 0:
-            block = off(a.lower, 36 * place)
-            add_times(off(a.q, 6 * row), 1.0, block, off(a.p, 6 * column))
-            add_transposed_times(off(a.q, 6 * column), 1.0, block, off(a.p, 6 * row))
-
-
-@kernel
-def _conjugate_gradients(g: Graph, a: Matrix, island: int, tolerance: float) -> int:
-    """Conjugate gradients from zero on the scaled system; returns the rounds made."""
-    first, end = g.start[island], g.start[island + 1]
-    rho = 0.0
-    for k in range(first, end):
-        if g.still[k] != 0:
-            continue
-        i = g.member[k]
-        x, r, p = off(a.x, 6 * i), off(a.r, 6 * i), off(a.p, 6 * i)
-        solve_lower(off(a.diagonal, 36 * k), x)
-        for c in range(6):
-            r[c], p[c] = x[c], x[c]
-            x[c] = 0.0
-            rho += r[c] * r[c]
-    start = sqrt(rho)
-    rounds = 0
-    while rounds < MOST_ROUNDS and sqrt(rho) > tolerance * start:
-        rounds += 1
-        _multiply(g, a, island)
-        curve = 0.0
-        for k in range(first, end):
-            if g.still[k] != 0:
-                continue
-            i = 6 * g.member[k]
-            for c in range(i, i + 6):
-                curve += a.p[c] * a.q[c]
-        if not curve > 0.0:
-            break
-        step = rho / curve
-        last, rho = rho, 0.0
-        for k in range(first, end):
-            if g.still[k] != 0:
-                continue
-            i = 6 * g.member[k]
-            for c in range(i, i + 6):
-                a.x[c] += step * a.p[c]
-                a.r[c] -= step * a.q[c]
-                rho += a.r[c] * a.r[c]
-        ratio = rho / last
-        for k in range(first, end):
-            if g.still[k] != 0:
-                continue
-            i = 6 * g.member[k]
-            for c in range(i, i + 6):
-                a.p[c] = a.r[c] + ratio * a.p[c]
-    for k in range(first, end):
-        if g.still[k] == 0:
-            solve_upper(off(a.diagonal, 36 * k), off(a.x, 6 * g.member[k]))
-    return rounds

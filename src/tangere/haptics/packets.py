@@ -145,6 +145,9 @@ def make_packet(
         ptr(touches.rub),
         ptr(touches.start),
         ptr(touches.list),
+        ptr(touches.busy),
+        ptr(touches.working),
+        ptr(touches.first),
     )
     out = ptr(packet_out)
     _open(s, mass, tool, time, sequence, out)

@@ -17,7 +17,7 @@ from tangere.contact.implicit.again import gather_again
 from tangere.contact.implicit.evaluate import evaluate
 from tangere.contact.implicit.gather import Scope, gather, moves
 from tangere.contact.implicit.keep import finish
-from tangere.contact.implicit.newton import ROUGHLY, SLIPS, TOLERANCE, is_large, let_go
+from tangere.contact.implicit.newton import ROUGHLY, TOLERANCE, is_large, let_go
 from tangere.contact.implicit.record import (
     POINT_KIND,
     SPRING_KIND,
@@ -54,7 +54,7 @@ from tangere.contact.implicit.record import (
     touch,
 )
 from tangere.contact.implicit.share import solve_islands
-from tangere.contact.implicit.stored import overdrawn, set_limit, will_overdraw
+from tangere.contact.implicit.stored import forestall, overdrawn, set_limit
 from tangere.dynamics.islands import find_islands, same_edges
 from tangere.dynamics.rigid import free_rotation, stiff_share, world_point
 from tangere.maths.quat import matrix_into, product, turn_back, unit
@@ -165,9 +165,9 @@ def _foresee(e: Scope, again: bool) -> None:
             for at in range(t.start[island], t.start[island + 1]):
                 c = touch(t, t.list[at])
                 if c.ints[TI_NEW] == 1:
-                    let_go(v, c, e.dt, SLIPS)
+                    let_go(v, c, e.dt, True)
                     if again:
-                        will_overdraw(t, c, e.dt)
+                        forestall(t, c, e.dt)
 
 
 @kernel
@@ -322,6 +322,7 @@ def _graph(e: Scope) -> int:
             continue
         if i != a or j != b:
             g.fresh[2 * edges], g.fresh[2 * edges + 1] = i, j
+            t.first[edges] = k
             edges += 1
             a, b = i, j
         c.ints[TI_EDGE] = edges - 1

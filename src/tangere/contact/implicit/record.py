@@ -25,7 +25,7 @@ TI_KIND = 4  # PATCH, POINT or SPRING
 TI_MODE = 5  # friction: HOLDS, BREAKS or SLIDES
 TI_POLYGON, TI_POLYGONS = 6, 7  # first polygon and their number
 TI_FAN = 8  # first fan point
-TI_EARLY = 9  # 1: broken before the solution was known, 2: it was wrong to do so
+TI_EARLY = 9  # 1: broken before the solution was known
 TI_NEW = 10  # 1: looked at in this pass, or to be looked at in the next
 
 PATCH_KIND, POINT_KIND, SPRING_KIND = 0, 1, 2
@@ -98,25 +98,29 @@ def local_twist(c: Touch, twist: PtrF8) -> Local:
 @kernel
 def add_local(c: Touch, scale: float, out: PtrF8) -> None:
     """Add scale times the contact's local force, as wrenches at the bodies' centres."""
+    for side in (TI_A, TI_B):
+        add_side(c, side, scale, off(out, 6 * c.ints[side]))
+
+
+@kernel
+def add_side(c: Touch, side: int, scale: float, row: PtrF8) -> None:
+    """Add scale times the contact's local force on one of its bodies, as a wrench at its centre."""
     f = c.floats
     g = off(f, TF_F)
-    force = off(f, TF_N)
-    x0 = g[0] * force[0] + g[3] * force[3] + g[4] * force[6]
-    x1 = g[0] * force[1] + g[3] * force[4] + g[4] * force[7]
-    x2 = g[0] * force[2] + g[3] * force[5] + g[4] * force[8]
+    x0 = g[0] * f[0] + g[3] * f[3] + g[4] * f[6]
+    x1 = g[0] * f[1] + g[3] * f[4] + g[4] * f[7]
+    x2 = g[0] * f[2] + g[3] * f[5] + g[4] * f[8]
     m0 = g[5] * f[0] + g[1] * f[3] + g[2] * f[6]
     m1 = g[5] * f[1] + g[1] * f[4] + g[2] * f[7]
     m2 = g[5] * f[2] + g[1] * f[5] + g[2] * f[8]
-    for side in range(2):
-        sign = scale if side == 0 else -scale
-        row = off(out, 6 * c.ints[TI_B if side == 0 else TI_A])
-        p = off(f, TF_ARM_B if side == 0 else TF_ARM_A)
-        row[0] += sign * x0
-        row[1] += sign * x1
-        row[2] += sign * x2
-        row[3] += sign * (m0 + p[1] * x2 - p[2] * x1)
-        row[4] += sign * (m1 + p[2] * x0 - p[0] * x2)
-        row[5] += sign * (m2 + p[0] * x1 - p[1] * x0)
+    sign = scale if side == TI_B else -scale
+    p = off(f, TF_ARM_B if side == TI_B else TF_ARM_A)
+    row[0] += sign * x0
+    row[1] += sign * x1
+    row[2] += sign * x2
+    row[3] += sign * (m0 + p[1] * x2 - p[2] * x1)
+    row[4] += sign * (m1 + p[2] * x0 - p[0] * x2)
+    row[5] += sign * (m2 + p[0] * x1 - p[1] * x0)
 
 
 @kernel

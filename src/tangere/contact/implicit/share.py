@@ -1,9 +1,7 @@
 """All islands of the graph solved by whoever is free: the thread of the step, and helpers.
 
 Islands have no body that moves and no contact in common, so it does not matter who solves which,
-nor when. They are given out in order, by tickets: the queue holds how many there are and the next
-one in a single word, so that a ticket below the number is one of these islands and of no others.
-The next are not queued before the last is solved.
+nor when. Those of many bodies are solved one after the other, and all have a part in each.
 """
 
 from __future__ import annotations
@@ -11,53 +9,82 @@ from __future__ import annotations
 from tangere._jit import kernel
 from tangere._ptr import add, load, store
 from tangere.contact.implicit.newton import solve_island
+from tangere.contact.implicit.parts import EVALUATE, newton_part
+from tangere.dynamics.gradients import gradient_part
+from tangere.dynamics.team import (
+    ISLAND,
+    JOB,
+    OPEN,
+    ROUNDS,
+    part_done,
+    set_task,
+    take_part,
+    wait_for_all,
+)
 from tangere.model import Model
-from tangere.solver import REPORT_GOAL, REPORT_SOLVES, Solver
+from tangere.solver import REPORT_SOLVES, Solver
 
-# Columns of Solver.queue
-NEXT = 0  # the number of islands, times 2³², plus the next to be given out
-LEFT = 1  # islands not solved yet
-ROUNDS = 2  # made for them
-HOPE = 3  # 1: points not yet pressing count as stiff at first
-BITS, LOW = 32, (1 << 32) - 1
+# Tasks, beside those of `parts` and dynamics.gradients: solve an island, to a residual
+ISLANDS, ISLANDS_HOPING = 32, 33
+# An island of so many bodies is solved by all.
+MANY = 500
 
 
 @kernel
 def solve_islands(m: Model, v: Solver, dt: float, hope: bool, tolerance: float) -> None:
-    """Solve all islands, each to a residual; returns when all are solved."""
+    """Solve all islands, each to a residual; returns when all are solved.
+
+    hope: points not yet pressing count as stiff at first.
+    """
     q, count = v.queue, v.graph.known[1]
-    v.report[REPORT_GOAL] = tolerance
-    q[HOPE], q[ROUNDS] = 1 if hope else 0, 0
-    store(q, LEFT, count)
-    store(q, NEXT, count << BITS)
-    while solve_next(m, v, dt):
+    q[ROUNDS] = 0
+    set_task(q, v.given, ISLANDS_HOPING if hope else ISLANDS, 0, tolerance, count)
+    while help_next(m, v, dt):
         pass
-    while load(q, LEFT) > 0:  # those in the hands of helpers
-        pass
+    wait_for_all(q)
+    store(q, OPEN, 1)
+    for island in range(count):
+        if _has_many(v, island):
+            _solve(m, v, island, dt, hope, tolerance)
+    store(q, OPEN, 0)
     v.report[REPORT_SOLVES] += q[ROUNDS]
 
 
 @kernel
-def solve_next(m: Model, v: Solver, dt: float) -> bool:
-    """Solve the next island in the queue; false if there is none."""
+def help_next(m: Model, v: Solver, dt: float) -> bool:
+    """Do the next part of what is to be done; false if there is none."""
     q = v.queue
-    ticket = load(q, NEXT)
-    if ticket & LOW >= ticket >> BITS:
+    part = take_part(q)
+    if part < 0:
         return False
-    ticket = add(q, NEXT, 1)
-    island = ticket & LOW
-    if island >= ticket >> BITS:  # somebody else was faster
-        return False
-    rounds, residual = solve_island(m, v, island, dt, q[HOPE] == 1, v.report[REPORT_GOAL])
-    v.residual[island] = residual
-    add(q, ROUNDS, rounds)
-    add(q, LEFT, -1)
+    task, number = q[JOB], v.given[0]
+    if task >= ISLANDS:
+        if not _has_many(v, part):
+            _solve(m, v, part, dt, task == ISLANDS_HOPING, number)
+    elif task >= EVALUATE:
+        newton_part(m, v, dt, task, q[ISLAND], number, part)
+    else:
+        gradient_part(v.graph, v.matrix, task, q[ISLAND], number, part)
+    part_done(q)
     return True
 
 
 @kernel
+def _has_many(v: Solver, island: int) -> bool:
+    """Whether an island is solved by all."""
+    return bool(v.graph.start[island + 1] - v.graph.start[island] >= MANY)
+
+
+@kernel
+def _solve(m: Model, v: Solver, island: int, dt: float, hope: bool, tolerance: float) -> None:
+    """Solve an island to a residual."""
+    rounds, v.residual[island] = solve_island(m, v, island, dt, hope, tolerance)
+    add(v.queue, ROUNDS, rounds)
+
+
+@kernel
 def help_out(m: Model, v: Solver, dt: float, patience: int) -> None:
-    """Solve islands that another thread has queued, until there was none for so many looks."""
+    """Have a part in what another thread has to do, until there was nothing for so many looks."""
     looks = 0
     while looks < patience:
-        looks = 0 if solve_next(m, v, dt) else looks + 1
+        looks = 0 if help_next(m, v, dt) or load(v.queue, OPEN) == 1 else looks + 1

@@ -141,33 +141,35 @@ def overdrawn(t: Touches, c: Touch, twist: PtrF8, dt: float) -> bool:
     With no more stored in the linear springs than there is, convexity forbids the excess.
     """
     f = c.floats
-    if c.ints[TI_KIND] == SPRING_KIND:
+    if c.ints[TI_KIND] == SPRING_KIND or not f[TF_F] > 0.0 or f[TF_E] > 0.0:
         return False
     un, w1, w2, _, _, _ = local_twist(c, twist)
     given = dt * (f[TF_F] * un + f[TF_F + 1] * w1 + f[TF_F + 2] * w2)
-    return _yields(t, c, dt, f[TF_F], given)
+    reserve = f[TF_SIZE] * f[TF_F]
+    if f[TF_STORED] - given >= -SPARE * reserve:
+        return False
+    return _yields(t, c, dt, ROUNDING * (max(0.0, f[TF_STORED]) + reserve))
 
 
 @kernel
-def will_overdraw(t: Touches, c: Touch, dt: float) -> bool:
-    """The same with the force of the last pass, which led to the motion of the guess."""
+def forestall(t: Touches, c: Touch, dt: float) -> None:
+    """Let a contact yield if it could give too much energy, whether or not it would.
+
+    The force is taken to be that of the last pass.
+    """
     f = c.floats
-    if c.ints[TI_KIND] == SPRING_KIND:
-        return False
-    return _yields(t, c, dt, f[TF_LAG], dt * f[TF_LAG] * f[TF_U])
+    if c.ints[TI_KIND] != SPRING_KIND and not f[TF_E] > 0.0:
+        _yields(t, c, dt, SPARE * f[TF_SIZE] * f[TF_LAG])
 
 
 @kernel
-def _yields(t: Touches, c: Touch, dt: float, force: float, given: float) -> bool:
-    """Whether a contact of that normal force yields because it gives too much energy."""
+def _yields(t: Touches, c: Touch, dt: float, excess: float) -> bool:
+    """Whether the linear springs hold more than was stored, by some excess; they no longer do."""
     f = c.floats
-    reserve = f[TF_SIZE] * force
-    if not force > 0.0 or f[TF_E] > 0.0 or f[TF_STORED] - given >= -SPARE * reserve:
-        return False
     star, way = off(f, TF_U), off(f, TF_D)
     way[0], way[1], way[2] = dt * star[0], -dt * star[2], dt * star[1]
     held, stored = start_energy(t, c), max(0.0, f[TF_STORED])
-    if held - stored <= ROUNDING * (stored + reserve):  # it has yielded before
+    if held - stored <= excess:  # or it has yielded before
         return False
     imprint(t, c, 1.0 - sqrt(stored / held))
     return True

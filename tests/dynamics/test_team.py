@@ -1,0 +1,87 @@
+"""Work in parts: each is given out once, and who does it does not matter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from dynamics.graphs import chain, factor_and_solve, islands_of
+from dynamics.test_solve import system
+from numpy.typing import NDArray
+
+from tangere._jit import kernel
+from tangere._ptr import ptr
+from tangere.dynamics.team import (
+    ISLAND,
+    JOB,
+    LEFT,
+    OPEN,
+    PART,
+    part_count,
+    part_done,
+    set_task,
+    take_part,
+    wait_for_all,
+)
+from tangere.solver import NQ
+
+pytestmark = pytest.mark.nojit
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@kernel
+def _set(q: Longs, given: Floats, parts: int) -> None:
+    """Set a task on arrays."""
+    set_task(ptr(q), ptr(given), 7, 3, 2.5, parts)
+
+
+@kernel
+def _take(q: Longs) -> int:
+    """Take a part on arrays."""
+    return take_part(ptr(q))
+
+
+@kernel
+def _done(q: Longs) -> None:
+    """A part is done, on arrays."""
+    part_done(ptr(q))
+
+
+@kernel
+def _wait(q: Longs) -> None:
+    """Wait, on arrays."""
+    wait_for_all(ptr(q))
+
+
+def test_each_part_is_given_out_once() -> None:
+    q, given = np.zeros(NQ, np.int64), np.zeros(1)
+    assert _take(q) == -1  # no task was ever set
+    for parts in (1, 5, 0, 3):
+        _set(q, given, parts)
+        assert (q[JOB], q[ISLAND], given[0]) == (7, 3, 2.5)
+        assert [_take(q) for _ in range(parts + 3)] == [*range(parts), -1, -1, -1]
+        for left in range(parts, 0, -1):
+            assert q[LEFT] == left
+            _done(q)
+        _wait(q)
+
+
+@pytest.mark.parametrize(("items", "parts"), [(0, 0), (1, 1), (64, 1), (65, 2), (640, 10)])
+def test_parts_cover_all(items: int, parts: int) -> None:
+    assert part_count(items, 64) == parts
+
+
+def test_gradients_in_parts_are_the_same_to_the_last_digit() -> None:
+    bodies = 3 * PART + 5
+    found = []
+    for together in (0, 1):
+        edges = chain(bodies)
+        _, v = islands_of(bodies, edges)
+        v.graph.direct[:] = 0
+        a, b = system(v, bodies, edges, 3)
+        v.queue[OPEN] = together
+        assert factor_and_solve(v, 0) > 10
+        found.append(v.matrix.x.copy())
+        assert a @ found[-1].ravel() == pytest.approx(b, abs=1e-4)
+    assert np.array_equal(found[0], found[1])
