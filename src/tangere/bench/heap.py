@@ -43,8 +43,6 @@ STEPS_PER_CALL = 5
 # Calls of an implicit heap, of every size: a tenth of a second. A large one would take minutes for
 # more, and small ones would be nearer to rest by then.
 CALLS = 4
-# Largest heap of a kind: a cube of 10,000, metres of blocks on blocks, takes a quarter of an hour.
-MOST = {("implicit", "cube"): 1_000}
 LAYERS = 5
 KINDS = {"layers": f"{LAYERS} layers of blocks", "cube": "a cube of blocks"}
 
@@ -78,15 +76,8 @@ def measure(
     tables: list[Table] = []
     notes: list[str] = []
     for integrator in integrators:
-        for kind, words in KINDS.items():
-            most = MOST.get((integrator, kind), max(counts))
-            sizes = tuple(count for count in counts if count <= most)
-            _grow(rounds, sizes, kind, integrator, tables, notes)
-            if most < max(counts):
-                notes.append(
-                    f"{words}, {integrator}: {max(counts)} are not timed, they take a quarter of "
-                    "an hour; the page on performance has their time"
-                )
+        for kind in KINDS:
+            _grow(rounds, counts, kind, integrator, tables, notes)
     settings = {
         "step_s": {integrator: STEPS[integrator] for integrator in integrators},
         "fall_s": FALL,
@@ -141,8 +132,7 @@ def _grow(
     first, last = (float(row["mean / block [µs]"] or 0.0) for row in (times[0], times[-1]))
     notes.append(
         f"{words}: mean time per block of {counts[-1]} is {last / first:.2f} times that of "
-        f"{times[0]['heaps']} heaps of {counts[0]}"
-        + (claim(integrator, last / first) if kind == "layers" else "")
+        f"{times[0]['heaps']} heaps of {counts[0]}" + claim(integrator, last / first)
     )
 
 

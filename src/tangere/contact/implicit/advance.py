@@ -17,7 +17,7 @@ from tangere.contact.implicit.again import gather_again
 from tangere.contact.implicit.evaluate import evaluate
 from tangere.contact.implicit.gather import Scope, gather, moves
 from tangere.contact.implicit.keep import finish
-from tangere.contact.implicit.newton import ROUGHLY, TOLERANCE, is_large, let_go
+from tangere.contact.implicit.newton import ROUGHLY, SLIPS, TOLERANCE, is_large, let_go
 from tangere.contact.implicit.record import (
     POINT_KIND,
     SPRING_KIND,
@@ -165,7 +165,7 @@ def _foresee(e: Scope, again: bool) -> None:
             for at in range(t.start[island], t.start[island + 1]):
                 c = touch(t, t.list[at])
                 if c.ints[TI_NEW] == 1:
-                    let_go(v, c, e.dt, True)
+                    let_go(v, c, e.dt, SLIPS)
                     if again:
                         forestall(t, c, e.dt)
 

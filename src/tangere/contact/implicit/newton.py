@@ -49,9 +49,10 @@ from tangere.solver import FEELS, MOVES, RESTS, Solver
 
 # Stop when the residual is below this speed [m/s]; by gradients it is not worth while to go as far.
 TOLERANCE, BY_GRADIENTS = 1e-9, 1e-6
-# A pass that only finds the pose needs less; in a large island, where some always change, less
-# still. The matrix there exceeds M so much that v is known a thousand times better.
-ROUGHLY, COARSELY = 1e-4, 0.3
+# A pass that only finds the pose needs less. In a large island it needs this, or this share of the
+# first residual, up to where contacts may change: in a collapse some always do, and the matrix
+# exceeds M so much that v is known a thousand times better.
+ROUGHLY, COARSELY, LESS, NEAR = 1e-4, 1e-2, 1e-3, 0.3
 MOST_ROUNDS = 250
 # Steps made in full after the start and after a change of contacts, and in a large island.
 IN_FULL, IN_FULL_LARGE = 5, 8
@@ -60,8 +61,9 @@ OVERSHOOT = 0.1
 MOST_CUTS = 16
 # Times that contacts may change in one solve.
 MOST_CHANGES = 8
-# Before it is known, a patch is taken to slip if it does so at this speed [m/s] at least.
-SLIPS = 1e-3
+# A patch is taken to slip if it does so at this speed [m/s] at least: by the guess; by a solution
+# that is near.
+SLIPS, CREEPS = 1e-3, 1e-5
 # In a large island, those bodies move whose residual exceeds this share of the greatest, with so
 # many rings of neighbours; all, if they are more than this share of it.
 SHARE, RINGS, MANY = 0.003, 2, 0.5
@@ -81,22 +83,24 @@ def solve_island(
     size = int(g.start[island + 1] - g.start[island])
     large = is_large(v, island)
     final = tolerance == TOLERANCE
-    if large and not final:
-        tolerance = COARSELY
-    elif g.direct[island] == 0:
-        tolerance = BY_GRADIENTS
-    known = COARSELY if large else tolerance
-    most_changes = MOST_CHANGES if final or not large else 0
-    in_full = IN_FULL_LARGE if large else IN_FULL
     _hold_none(v, island)
     residual, _ = _gradient(m, v, island, dt)
+    if large and not final:
+        tolerance = min(max(COARSELY, LESS * residual), NEAR)
+    elif g.direct[island] == 0:
+        tolerance = BY_GRADIENTS
+    near = NEAR if large else tolerance
+    most_changes = MOST_CHANGES if final or not large else 0
+    in_full = IN_FULL_LARGE if large else IN_FULL
     rounds, since, changes = 0, 0, 0
     length, slow, spent = 0.0, False, 0.0
     while True:
-        if residual <= known and changes < most_changes and change(v, island, dt, large):
-            _hold_none(v, island)
-            residual, _ = _gradient(m, v, island, dt)
-            since, changes, length, slow = 0, changes + 1, 0.0, False
+        if residual <= near and changes < most_changes:
+            known = residual <= max(ROUGHLY, tolerance)
+            if change(v, island, dt, large, known):
+                _hold_none(v, island)
+                residual, _ = _gradient(m, v, island, dt)
+                since, changes, length, slow = 0, changes + 1, 0.0, False
         if residual <= tolerance or rounds == MOST_ROUNDS:
             break
         held = False
@@ -191,13 +195,16 @@ def is_large(v: Solver, island: int) -> bool:
 
 
 @kernel
-def change(v: Solver, island: int, dt: float, large: bool) -> bool:
-    """Whether there were contacts that do not behave as was assumed; they are changed."""
+def change(v: Solver, island: int, dt: float, large: bool, known: bool) -> bool:
+    """Whether there were contacts that do not behave as was assumed; they are changed.
+
+    known: the solution is; else it is near.
+    """
     t = v.touches
     found = False
     for at in range(t.start[island], t.start[island + 1]):
         c = touch(t, t.list[at])
-        found = let_go(v, c, dt, False) or found
+        found = let_go(v, c, dt, 0.0 if known else CREEPS) or found
         if large:
             found = overdrawn(t, c, v.ahead.twist, dt) or found
             found = _hold_again(v, c, dt) or found
@@ -205,17 +212,17 @@ def change(v: Solver, island: int, dt: float, large: bool) -> bool:
 
 
 @kernel
-def let_go(v: Solver, c: Touch, dt: float, early: bool) -> bool:
+def let_go(v: Solver, c: Touch, dt: float, speed: float) -> bool:
     """Whether a patch that was taken to hold does not; it is limited point by point from now.
 
-    early: the solution is not known. Only what clearly slips is let go: loads of bodies at rest
-    depend on who is.
+    speed: at which it slips at least, 0 if the solution is known. Before, only what clearly slips
+    is let go: loads of bodies at rest depend on who is.
     """
     if c.ints[TI_MODE] != HOLDS or not breaks(v.touches, c, v.ahead.twist, dt):
         return False
-    if early:
+    if speed > 0.0:
         _, _, _, u1, u2, _ = local_twist(c, v.ahead.twist)
-        if u1 * u1 + u2 * u2 < SLIPS * SLIPS:
+        if c.ints[TI_EARLY] != 0 or u1 * u1 + u2 * u2 < speed * speed:
             return False
         c.ints[TI_EARLY] = 1
     c.ints[TI_MODE] = BREAKS
@@ -227,7 +234,7 @@ def _hold_again(v: Solver, c: Touch, dt: float) -> bool:
     """Whether a patch was broken early that would have held; it does."""
     if c.ints[TI_EARLY] != 1 or breaks(v.touches, c, v.ahead.twist, dt):
         return False
-    c.ints[TI_MODE], c.ints[TI_EARLY] = HOLDS, 0
+    c.ints[TI_MODE], c.ints[TI_EARLY] = HOLDS, 2
     return True
 
 

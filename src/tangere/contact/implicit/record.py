@@ -25,7 +25,7 @@ TI_KIND = 4  # PATCH, POINT or SPRING
 TI_MODE = 5  # friction: HOLDS, BREAKS or SLIDES
 TI_POLYGON, TI_POLYGONS = 6, 7  # first polygon and their number
 TI_FAN = 8  # first fan point
-TI_EARLY = 9  # 1: broken before the solution was known
+TI_EARLY = 9  # 1: broken before the solution was known, 2: it was wrong to do so
 TI_NEW = 10  # 1: looked at in this pass, or to be looked at in the next
 
 PATCH_KIND, POINT_KIND, SPRING_KIND = 0, 1, 2
