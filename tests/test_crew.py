@@ -17,6 +17,7 @@ from tangere.contact.implicit import parts, share
 from tangere.contact.implicit.share import ISLANDS
 from tangere.crew import Crew, crew_size, shares
 from tangere.dynamics import gradients
+from tangere.dynamics.team import BITS as TICKET_BITS
 from tangere.dynamics.team import JOB, LEFT, NEXT, ROUNDS
 from tangere.model import OK
 from tangere.scene import compile as compiler
@@ -133,14 +134,14 @@ def test_helpers_solve_what_is_queued() -> None:
     count = int(v.graph.known[1])
     assert count == 6
     v.queue[JOB], v.queue[ROUNDS], v.given[0] = ISLANDS, 0, 1e-9
-    v.queue[LEFT], v.queue[NEXT] = count, count << 32
+    v.queue[LEFT], v.queue[NEXT] = count, count << 2 * TICKET_BITS
     args = (c.sizes, c.model, c.hulls, c.state, c.work, sim.dt, 0, 0, 0, sim._settings, True)
     assert run(*args, Duty(HELP, 0, 1)) == (0, OK)
     assert v.queue[LEFT] == 0
     assert v.queue[ROUNDS] >= count
     assert v.residual[:count].max() <= 1e-9
     assert run(*args, Duty(HELP, 0, 1)) == (0, OK)  # nothing left to do
-    assert v.queue[NEXT] == (count << 32) + count
+    assert v.queue[NEXT] == (count << 2 * TICKET_BITS) + (count << TICKET_BITS)
 
 
 def test_an_error_ends_the_helpers() -> None:

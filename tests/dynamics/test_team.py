@@ -37,9 +37,9 @@ def _set(q: Longs, given: Floats, parts: int) -> None:
 
 
 @kernel
-def _take(q: Longs) -> int:
+def _take(q: Longs, back: bool = False) -> int:
     """Take a part on arrays."""
-    return take_part(ptr(q))
+    return take_part(ptr(q), back)
 
 
 @kernel
@@ -65,6 +65,13 @@ def test_each_part_is_given_out_once() -> None:
             assert q[LEFT] == left
             _done(q)
         _wait(q)
+
+
+def test_helpers_begin_at_the_other_end() -> None:
+    q, given = np.zeros(NQ, np.int64), np.zeros(1)
+    _set(q, given, 5)
+    backs = (True, False, True, True, False, True, False)
+    assert [_take(q, back) for back in backs] == [4, 0, 3, 2, 1, -1, -1]
 
 
 @pytest.mark.parametrize(("items", "parts"), [(0, 0), (1, 1), (64, 1), (65, 2), (640, 10)])

@@ -71,11 +71,11 @@ def _all(
             gradient_part(g, a, task, island, number, part)
     else:
         set_task(q, given, task, island, number, parts)
-        part = take_part(q)
+        part = take_part(q, False)
         while part >= 0:
             gradient_part(g, a, task, island, number, part)
             part_done(q)
-            part = take_part(q)
+            part = take_part(q, False)
         wait_for_all(q)
     total = 0.0
     for part in range(parts):

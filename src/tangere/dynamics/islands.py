@@ -19,6 +19,7 @@ SMALL = 150
 # that there are no more than so many products of blocks per body.
 LONGEST, SPARSE, DENSE = 16_000, 2.0, 300
 BITS = 62  # per word of the bit sets
+FULL, TOO_DENSE = -1, -2  # no order was found
 
 
 @kernel
@@ -161,12 +162,14 @@ def _eliminate(g: Graph, islands: int, room: int) -> bool:
             edges += 1 if pair[0] >= 0 and pair[1] >= 0 else 0
         g.direct[k] = 1 if size <= SMALL or (size <= LONGEST and edges <= SPARSE * size) else 0
         if g.direct[k] == 1:
-            start = used
-            used = _order(g, k, first, size, used, room)
-            if used < 0:
+            most = DENSE * size if size > SMALL else size * size * size
+            end = _order(g, k, first, size, used, room, most)
+            if end == FULL:
                 return False
-            if size > SMALL and _products(g, first, size, used) > DENSE * size:
-                g.direct[k], used = 0, start
+            if end == TOO_DENSE:
+                g.direct[k] = 0
+            else:
+                used = end
         if g.direct[k] == 0:
             _number(g, k)
             for i in range(size):  # no columns
@@ -190,18 +193,12 @@ def _number(g: Graph, island: int) -> None:
 
 
 @kernel
-def _products(g: Graph, first: int, size: int, used: int) -> int:
-    """Products of two blocks that the factorisation of an island takes."""
-    total = 0
-    for p in range(first, first + size):
-        rows = (g.column[p + 1] if p + 1 < first + size else used) - g.column[p]
-        total += rows * (rows + 1) // 2
-    return total
+def _order(g: Graph, island: int, first: int, size: int, used: int, room: int, most: int) -> int:
+    """Minimum degree on bit sets: members in order, rows of each column; the rows used.
 
-
-@kernel
-def _order(g: Graph, island: int, first: int, size: int, used: int, room: int) -> int:
-    """Minimum degree on bit sets: members in order, rows of each column; the rows used or −1."""
+    FULL if there is no room for them, TOO_DENSE if the factorisation would take more than `most`
+    products of two blocks: nothing is ordered then.
+    """
     words = (size + BITS - 1) // BITS
     for k in range(size * words):
         g.bits[k] = 0
@@ -225,6 +222,11 @@ def _order(g: Graph, island: int, first: int, size: int, used: int, room: int) -
         best = g.head[least]
         _unlink(g, best)
         row = off(g.bits, best * words)
+        most -= least * (least + 1) // 2
+        if most < 0:
+            for i in range(size):
+                g.member[first + i] = g.fill[i]
+            return TOO_DENSE
         body = g.fill[best]
         g.member[first + step] = body
         g.place[body] = first + step
@@ -237,7 +239,7 @@ def _order(g: Graph, island: int, first: int, size: int, used: int, room: int) -
                     left >>= 1
                     j += 1
                 if used >= room:
-                    return -1
+                    return FULL
                 g.row[used] = g.fill[j]  # a body; its place is known when all are ordered
                 used += 1
                 other = off(g.bits, j * words)

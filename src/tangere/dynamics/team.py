@@ -1,9 +1,11 @@
 """Work in parts, done by whoever is free: the thread of the step, and helpers.
 
-A task is a number of parts that do not depend on each other. They are given out in order, by
-tickets: one word holds how many there are and the next one, so that a ticket below the number is
-a part of this task and of no other. The next task is not set before the last is done. What a part
-gives is kept apart and added up in order: results do not depend on who did what.
+A task is a number of parts that do not depend on each other. They are given out by tickets, to the
+thread of the step from the front and to helpers from the back, so that each comes to much the same
+bodies again in the next task, and finds them in its own cache. One word holds how many there are
+and how many were given out at either end: a ticket is for a part of this task and of no other. The
+next task is not set before the last is done. What a part gives is kept apart and added up in order:
+results do not depend on who did what.
 """
 
 from __future__ import annotations
@@ -12,12 +14,12 @@ from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI8, add, load, store
 
 # Words of Solver.queue; those that are written often are on cache lines of their own.
-NEXT = 0  # the number of parts, times 2³², plus the next to be given out
+NEXT = 0  # parts given out at the front, times 2²⁰ those at the back, times 2⁴⁰ all there are
 LEFT = 8  # parts not done yet
 JOB, ISLAND = 16, 17  # what to do, and for which island
 OPEN = 18  # 1: tasks follow each other closely; helpers do not go away
 ROUNDS = 19  # made for islands that were solved by tickets
-BITS, LOW = 32, (1 << 32) - 1
+BITS, LOW = 20, (1 << 20) - 1
 # Bodies or contacts in a part.
 PART = 64
 
@@ -33,18 +35,24 @@ def set_task(q: PtrI8, given: PtrF8, job: int, island: int, number: float, parts
     """Set a task; the last one must be done."""
     q[JOB], q[ISLAND], given[0] = job, island, number
     store(q, LEFT, parts)
-    store(q, NEXT, parts << BITS)
+    store(q, NEXT, parts << 2 * BITS)
 
 
 @kernel
-def take_part(q: PtrI8) -> int:
-    """A part of the present task that nobody has taken, or −1."""
-    ticket = load(q, NEXT)
-    if ticket & LOW >= ticket >> BITS:
+def take_part(q: PtrI8, back: bool) -> int:
+    """The first part of the present task that nobody has taken, or the last, or −1."""
+    if not _left(load(q, NEXT)):
         return -1
-    ticket = add(q, NEXT, 1)
-    part = ticket & LOW
-    return part if part < ticket >> BITS else -1  # somebody else may have been faster
+    ticket = add(q, NEXT, 1 << BITS if back else 1)
+    if not _left(ticket):  # somebody else was faster
+        return -1
+    return (ticket >> 2 * BITS) - 1 - (ticket >> BITS & LOW) if back else ticket & LOW
+
+
+@kernel
+def _left(ticket: int) -> bool:
+    """Whether there were parts to be given out."""
+    return (ticket & LOW) + (ticket >> BITS & LOW) < ticket >> 2 * BITS
 
 
 @kernel

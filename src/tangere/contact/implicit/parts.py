@@ -56,11 +56,11 @@ def all_parts(m: Model, v: Solver, dt: float, task: int, island: int, number: fl
             newton_part(m, v, dt, task, island, number, part)
     else:
         set_task(q, v.given, task, island, number, parts)
-        part = take_part(q)
+        part = take_part(q, False)
         while part >= 0:
             newton_part(m, v, dt, task, island, number, part)
             part_done(q)
-            part = take_part(q)
+            part = take_part(q, False)
         wait_for_all(q)
     total = 0.0
     if task > BEND_HOPING:

@@ -39,7 +39,7 @@ def solve_islands(m: Model, v: Solver, dt: float, hope: bool, tolerance: float) 
     q, count = v.queue, v.graph.known[1]
     q[ROUNDS] = 0
     set_task(q, v.given, ISLANDS_HOPING if hope else ISLANDS, 0, tolerance, count)
-    while help_next(m, v, dt):
+    while help_next(m, v, dt, False):
         pass
     wait_for_all(q)
     store(q, OPEN, 1)
@@ -51,10 +51,10 @@ def solve_islands(m: Model, v: Solver, dt: float, hope: bool, tolerance: float) 
 
 
 @kernel
-def help_next(m: Model, v: Solver, dt: float) -> bool:
-    """Do the next part of what is to be done; false if there is none."""
+def help_next(m: Model, v: Solver, dt: float, back: bool) -> bool:
+    """Do the next part of what is to be done, or the last; false if there is none."""
     q = v.queue
-    part = take_part(q)
+    part = take_part(q, back)
     if part < 0:
         return False
     task, number = q[JOB], v.given[0]
@@ -87,4 +87,4 @@ def help_out(m: Model, v: Solver, dt: float, patience: int) -> None:
     """Have a part in what another thread has to do, until there was nothing for so many looks."""
     looks = 0
     while looks < patience:
-        looks = 0 if help_next(m, v, dt) or load(v.queue, OPEN) == 1 else looks + 1
+        looks = 0 if help_next(m, v, dt, True) or load(v.queue, OPEN) == 1 else looks + 1
