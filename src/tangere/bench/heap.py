@@ -1,8 +1,8 @@
 """Growth with size: blocks that fall into a heap, 100, 1,000 and 10,000 of them.
 
 Time per step and memory must grow in proportion to the blocks. Blocks in five layers have about as
-many neighbours whatever their number: that is growth with size alone. A cube of blocks is shown
-beside it: the larger, the more blocks lie on blocks instead of the floor, and the faster they fall.
+many neighbours whatever their number: that is growth with size alone. In a cube, the larger it is,
+the more blocks lie on blocks instead of the floor, and the faster they fall.
 Each size runs in a process of its own, so that its memory can be told from that of the others. Each
 way to make a step has its own tables and its own claim.
 
@@ -33,7 +33,7 @@ COUNTS = (100, 1_000, 10_000)
 BLOCK = (0.1, 0.1, 0.05)  # [m]
 SPACING = 0.151  # [m] between centres: above a block's diagonal, so no two overlap at the start
 STEPS = {"explicit": 1e-3, "implicit": 5e-3}  # integrator: step [s]
-# Time per block of the largest heap in layers over that of the smallest that is claimed at most:
+# Time per block of the largest heap over that of the smallest that is claimed at most:
 # small ones have fewer contacts per block, and the solver's rounds grow a little with the heap.
 CLAIMED = {"explicit": 1.5, "implicit": 3.0}
 # Blocks to be timed at least: ten heaps of 100, and more where there are fewer calls.

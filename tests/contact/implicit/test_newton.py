@@ -16,7 +16,7 @@ import tangere as tg
 from tangere._jit import JIT_DISABLED
 from tangere.bench import heap
 from tangere.contact.implicit import newton
-from tangere.contact.implicit.newton import BY_GRADIENTS, TOLERANCE
+from tangere.contact.implicit.newton import BY_GRADIENTS, IN_COLLAPSE, TOLERANCE
 from tangere.contact.implicit.record import (
     BREAKS,
     HOLDS,
@@ -187,7 +187,7 @@ def test_island_too_large_to_factor() -> None:
 def assert_balanced(sim: Simulation) -> None:
     """All momentum of the last step is accounted for, body by body."""
     graph = sim._c.work.solver.graph
-    tolerance = TOLERANCE if graph.direct[: graph.known[1]].all() else BY_GRADIENTS
+    tolerance = TOLERANCE if graph.direct[: graph.known[1]].all() else IN_COLLAPSE
     assert sim.audit.residual < tolerance
     problem = StepProblem(sim)
     model = sim._c.model

@@ -47,8 +47,9 @@ from tangere.dynamics.solve import solve
 from tangere.model import Model
 from tangere.solver import FEELS, MOVES, RESTS, Solver
 
-# Stop when the residual is below this speed [m/s]; by gradients it is not worth while to go as far.
-TOLERANCE, BY_GRADIENTS = 1e-9, 1e-6
+# Stop when the residual is below this speed [m/s]. By gradients it is not worth while to go as far:
+# this, or this share of the first residual, but no more than that.
+TOLERANCE, BY_GRADIENTS, LITTLE, IN_COLLAPSE = 1e-9, 1e-6, 1e-8, 1e-5
 # A pass that only finds the pose needs less. In a large island it needs this, or this share of the
 # first residual, up to where contacts may change: in a collapse some always do, and the matrix
 # exceeds M so much that v is known a thousand times better.
@@ -88,7 +89,7 @@ def solve_island(
     if large and not final:
         tolerance = min(max(COARSELY, LESS * residual), NEAR)
     elif g.direct[island] == 0:
-        tolerance = BY_GRADIENTS
+        tolerance = min(max(BY_GRADIENTS, LITTLE * residual), IN_COLLAPSE)
     near = NEAR if large else tolerance
     most_changes = MOST_CHANGES if final or not large else 0
     in_full = IN_FULL_LARGE if large else IN_FULL
