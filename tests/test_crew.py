@@ -109,7 +109,7 @@ def test_a_large_heap_does_not_care_who_solves_what() -> None:
 
     alone = fallen(1)
     islands = alone._c.work.solver.graph
-    assert np.diff(islands.start[: islands.known[1] + 1]).max() > share.MANY
+    assert np.diff(islands.start[: islands.known[1] + 1]).max() > share.CROWD
     for size in (2, 3):
         assert_same(fallen(size), alone)
 
@@ -117,7 +117,7 @@ def test_a_large_heap_does_not_care_who_solves_what() -> None:
 @pytest.mark.skipif(not JIT_DISABLED, reason="compiled code has its constants inside")
 def test_islands_that_are_solved_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = moved(heap(), 1, "implicit", steps=4)
-    monkeypatch.setattr(share, "MANY", 2)
+    monkeypatch.setattr(share, "CROWD", 2)
     for module in (parts, gradients):
         monkeypatch.setattr(module, "PART", 1)
     for size in (1, 2):

@@ -36,8 +36,8 @@ class Graph(NamedTuple):
     | column     | first row of each place's column of the factor                | (n+1,)  |
     | row        | places of the rows                                            | (b,)    |
     | beside_start | first entry of each place in `beside`                       | (n+1,)  |
-    | beside     | edges of the body at each place                               | (2e,)   |
-    | slot       | where an edge is in the lists of its two bodies; −1: fixed    | (e, 2)  |
+    | beside     | ends of edges at each place: twice the edge, plus 0 or 1      | (2e,)   |
+    | slot       | where the two ends of an edge are in `beside`, if they move   | (e, 2)  |
     | still      | of a place, for now: its body moves, or is held, beside one   |         |
     |            | that moves or not (`MOVES`, `FEELS`, `RESTS`)                 | (n,)    |
     | moving, feeling | of each island, from its first place on: places of the   |         |
@@ -187,7 +187,7 @@ MOVES, FEELS, RESTS = 0, 1, 2
 @kernel
 def solver_pointers(v: Solver) -> Solver:
     """The implicit step's arrays as pointers."""
-    g, a, h, t = v.graph, v.matrix, v.ahead, v.touches
+    g, a, h = v.graph, v.matrix, v.ahead
     return Solver(
         Graph(
             ptr(g.known),
@@ -244,23 +244,29 @@ def solver_pointers(v: Solver) -> Solver:
             ptr(h.inertia),
             ptr(h.unbalance),
         ),
-        Touches(
-            ptr(t.used),
-            ptr(t.ints),
-            ptr(t.floats),
-            ptr(t.corners),
-            ptr(t.fan),
-            ptr(t.rub),
-            ptr(t.start),
-            ptr(t.list),
-            ptr(t.busy),
-            ptr(t.working),
-            ptr(t.first),
-        ),
+        touches_pointers(v.touches),
         ptr(v.report),
         ptr(v.residual),
         ptr(v.queue),
         ptr(v.given),
+    )
+
+
+@kernel
+def touches_pointers(t: Touches) -> Touches:
+    """The contacts of the step as pointers."""
+    return Touches(
+        ptr(t.used),
+        ptr(t.ints),
+        ptr(t.floats),
+        ptr(t.corners),
+        ptr(t.fan),
+        ptr(t.rub),
+        ptr(t.start),
+        ptr(t.list),
+        ptr(t.busy),
+        ptr(t.working),
+        ptr(t.first),
     )
 
 

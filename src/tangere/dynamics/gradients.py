@@ -19,15 +19,7 @@ from math import sqrt
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI8, local_f8, off
 from tangere.dynamics.blocks import cholesky, divide, solve_lower, solve_upper, transpose
-from tangere.dynamics.team import (
-    OPEN,
-    PART,
-    part_count,
-    part_done,
-    set_task,
-    take_part,
-    wait_for_all,
-)
+from tangere.dynamics.team import PART, first_part, next_part, part_count, part_sum
 from tangere.solver import Graph, Matrix
 
 MOST_ROUNDS = 500
@@ -66,21 +58,11 @@ def _all(
 ) -> float:
     """Do a task for all bodies that move; returns the sum of what its parts give."""
     parts = part_count(g.movers[island], _size(task))
-    if q[OPEN] == 0 or parts == 1:
-        for part in range(parts):
-            gradient_part(g, a, task, island, number, part)
-    else:
-        set_task(q, given, task, island, number, parts)
-        part = take_part(q, False)
-        while part >= 0:
-            gradient_part(g, a, task, island, number, part)
-            part_done(q)
-            part = take_part(q, False)
-        wait_for_all(q)
-    total = 0.0
-    for part in range(parts):
-        total += a.sums[g.start[island] + part]
-    return total
+    part = first_part(q, given, task, island, number, parts)
+    while part >= 0:
+        gradient_part(g, a, task, island, number, part)
+        part = next_part(q, part, parts)
+    return part_sum(off(a.sums, g.start[island]), parts)
 
 
 @kernel
@@ -140,9 +122,8 @@ def _scale(g: Graph, a: Matrix, p: int) -> None:
     """
     here, turned = local_f8(36), local_f8(36)
     for at in range(g.beside_start[p], g.beside_start[p + 1]):
-        edge = g.beside[at]
-        mine = 0 if g.slot[2 * edge] == at else 1
-        other = g.edges[2 * edge + 1 - mine]
+        across = g.beside[at] ^ 1
+        other = g.edges[across]
         q = g.place[other] if other >= 0 else -1
         if q < 0 or a.rank[q] < 0:
             a.near[at] = -1
@@ -152,7 +133,7 @@ def _scale(g: Graph, a: Matrix, p: int) -> None:
             divide(here, off(a.diagonal, 36 * q))
             transpose(here, turned)
             divide(turned, off(a.diagonal, 36 * p))  # by columns for p, by rows for q
-            there = g.slot[2 * edge + 1 - mine]
+            there = g.slot[across]
             a.near[at], a.near[there] = a.rank[q], a.rank[p]
             for i in range(6):
                 for j in range(6):

@@ -113,7 +113,7 @@ def _sort_edges(g: Graph, count: int, islands: int) -> None:
 
 @kernel
 def _list_beside(g: Graph, count: int, places: int) -> None:
-    """List the edges of each body, in their order."""
+    """List the ends of edges at each body, in their order."""
     for p in range(places + 1):
         g.beside_start[p] = 0
     for k in range(2 * count):
@@ -123,10 +123,9 @@ def _list_beside(g: Graph, count: int, places: int) -> None:
         g.beside_start[p + 1] += g.beside_start[p]
         g.fill[p] = g.beside_start[p]
     for k in range(2 * count):
-        g.slot[k] = -1
         if g.edges[k] >= 0:
             p = g.place[g.edges[k]]
-            g.beside[g.fill[p]] = k // 2
+            g.beside[g.fill[p]] = k
             g.slot[k] = g.fill[p]
             g.fill[p] += 1
 

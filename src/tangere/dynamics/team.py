@@ -25,6 +25,51 @@ PART = 64
 
 
 @kernel
+def first_part(q: PtrI8, given: PtrF8, job: int, island: int, number: float, parts: int) -> int:
+    """Begin a task, shared while the queue is open; returns its first part, or −1.
+
+    `next_part` gives the others, and returns −1 when all are done, by whomever.
+    """
+    if not _shared(q, parts):
+        return 0 if parts > 0 else -1
+    set_task(q, given, job, island, number, parts)
+    return _take_or_wait(q)
+
+
+@kernel
+def next_part(q: PtrI8, part: int, parts: int) -> int:
+    """The part that comes after one that is done, or −1."""
+    if not _shared(q, parts):
+        return part + 1 if part + 1 < parts else -1
+    part_done(q)
+    return _take_or_wait(q)
+
+
+@kernel
+def _shared(q: PtrI8, parts: int) -> bool:
+    """Whether a task is set for helpers, too."""
+    return bool(q[OPEN] == 1 and parts > 1)
+
+
+@kernel
+def _take_or_wait(q: PtrI8) -> int:
+    """A part for the thread of the step; −1 when all are done."""
+    part = take_part(q, False)
+    if part < 0:
+        wait_for_all(q)
+    return part
+
+
+@kernel
+def part_sum(sums: PtrF8, parts: int) -> float:
+    """Sum of what the parts of a task gave, in order."""
+    total = 0.0
+    for part in range(parts):
+        total += sums[part]
+    return total
+
+
+@kernel
 def part_count(items: int, size: int) -> int:
     """Parts of so many items, with so many in a part."""
     return (items + size - 1) // size

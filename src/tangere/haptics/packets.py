@@ -100,7 +100,7 @@ from tangere.model import (
     model_pointers,
     state_pointers,
 )
-from tangere.solver import Touches
+from tangere.solver import Touches, touches_pointers
 
 POINTS = 4  # of a patch
 ENDS = 6  # springs that stand for a coupling: along +x, +y, +z, −x, −y, −z of the hand
@@ -136,19 +136,7 @@ def make_packet(
 ) -> None:
     """Fill a packet with the contacts of body `tool` in the last implicit step."""
     s = state_pointers(state)
-    t = Touches(
-        ptr(touches.used),
-        ptr(touches.ints),
-        ptr(touches.floats),
-        ptr(touches.corners),
-        ptr(touches.fan),
-        ptr(touches.rub),
-        ptr(touches.start),
-        ptr(touches.list),
-        ptr(touches.busy),
-        ptr(touches.working),
-        ptr(touches.first),
-    )
+    t = touches_pointers(touches)
     out = ptr(packet_out)
     _open(s, mass, tool, time, sequence, out)
     contacts = 0

@@ -18,21 +18,12 @@ from tangere.contact.implicit.record import (
     TF_CN,
     TF_CT,
     TI_A,
-    TI_B,
     TI_EDGE,
     Touch,
     add_side,
     touch,
 )
-from tangere.dynamics.team import (
-    OPEN,
-    PART,
-    part_count,
-    part_done,
-    set_task,
-    take_part,
-    wait_for_all,
-)
+from tangere.dynamics.team import PART, first_part, next_part, part_count, part_sum
 from tangere.model import Model
 from tangere.solver import MOVES, Solver
 
@@ -48,25 +39,15 @@ GO = 22  # a share of the Newton step; gives the slope where they were
 
 @kernel
 def all_parts(m: Model, v: Solver, dt: float, task: int, island: int, number: float) -> float:
-    """Do a task for all of an island; returns the sum of what its parts give."""
-    q, sums = v.queue, off(v.matrix.sums, v.graph.start[island])
+    """Do a task for all of an island; returns the sum of what its parts give, if for bodies."""
     parts = part_count(_items(v, task, island), PART)
-    if q[OPEN] == 0 or parts == 1:
-        for part in range(parts):
-            newton_part(m, v, dt, task, island, number, part)
-    else:
-        set_task(q, v.given, task, island, number, parts)
-        part = take_part(q, False)
-        while part >= 0:
-            newton_part(m, v, dt, task, island, number, part)
-            part_done(q)
-            part = take_part(q, False)
-        wait_for_all(q)
-    total = 0.0
-    if task > BEND_HOPING:
-        for part in range(parts):
-            total += sums[part]
-    return total
+    part = first_part(v.queue, v.given, task, island, number, parts)
+    while part >= 0:
+        newton_part(m, v, dt, task, island, number, part)
+        part = next_part(v.queue, part, parts)
+    if task <= BEND_HOPING:
+        return 0.0
+    return part_sum(off(v.matrix.sums, v.graph.start[island]), parts)
 
 
 @kernel
@@ -121,8 +102,7 @@ def _balance(m: Model, v: Solver, dt: float, p: int) -> float:
         for j in range(3):
             row[3 + k] += inertia[3 * k + j] * (now[3 + j] - free[3 + j])
     for at in range(g.beside_start[p], g.beside_start[p + 1]):
-        edge = g.beside[at]
-        side = TI_A if g.slot[2 * edge] == at else TI_B
+        edge, side = g.beside[at] // 2, g.beside[at] % 2
         k = t.first[edge]
         while k < t.used[0] and touch(t, k).ints[TI_EDGE] == edge:
             add_side(touch(t, k), side, -dt, row)
@@ -164,9 +144,8 @@ def _assemble(m: Model, v: Solver, dt: float, p: int, direct: bool) -> None:
         for j in range(3):
             block[6 * (3 + k) + 3 + j] = h.inertia[9 * i + 3 * k + j]
     for at in range(g.beside_start[p], g.beside_start[p + 1]):
-        edge = g.beside[at]
-        side = TI_A if g.slot[2 * edge] == at else TI_B
-        other = g.edges[2 * edge + 1 - side]
+        edge, side = g.beside[at] // 2, g.beside[at] % 2
+        other = g.edges[g.beside[at] ^ 1]
         q = g.place[other] if other >= 0 else p
         couples = q < p and g.still[q] == MOVES
         for k in range(36):

@@ -27,7 +27,7 @@ from tangere.solver import REPORT_SOLVES, Solver
 # Tasks, beside those of `parts` and dynamics.gradients: solve an island, to a residual
 ISLANDS, ISLANDS_HOPING = 32, 33
 # An island of so many bodies is solved by all.
-MANY = 500
+CROWD = 500
 
 
 @kernel
@@ -44,7 +44,7 @@ def solve_islands(m: Model, v: Solver, dt: float, hope: bool, tolerance: float) 
     wait_for_all(q)
     store(q, OPEN, 1)
     for island in range(count):
-        if _has_many(v, island):
+        if _is_crowd(v, island):
             _solve(m, v, island, dt, hope, tolerance)
     store(q, OPEN, 0)
     v.report[REPORT_SOLVES] += q[ROUNDS]
@@ -59,7 +59,7 @@ def help_next(m: Model, v: Solver, dt: float, back: bool) -> bool:
         return False
     task, number = q[JOB], v.given[0]
     if task >= ISLANDS:
-        if not _has_many(v, part):
+        if not _is_crowd(v, part):
             _solve(m, v, part, dt, task == ISLANDS_HOPING, number)
     elif task >= EVALUATE:
         newton_part(m, v, dt, task, q[ISLAND], number, part)
@@ -70,9 +70,9 @@ def help_next(m: Model, v: Solver, dt: float, back: bool) -> bool:
 
 
 @kernel
-def _has_many(v: Solver, island: int) -> bool:
+def _is_crowd(v: Solver, island: int) -> bool:
     """Whether an island is solved by all."""
-    return bool(v.graph.start[island + 1] - v.graph.start[island] >= MANY)
+    return bool(v.graph.start[island + 1] - v.graph.start[island] >= CROWD)
 
 
 @kernel
