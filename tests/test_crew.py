@@ -119,7 +119,7 @@ def test_islands_that_are_solved_by_all(monkeypatch: pytest.MonkeyPatch) -> None
     alone = moved(heap(), 1, "implicit", steps=4)
     monkeypatch.setattr(share, "CROWD", 2)
     for module in (parts, gradients):
-        monkeypatch.setattr(module, "PART", 1)
+        monkeypatch.setattr(module, "LEAST", 1)
     for size in (1, 2):
         together = moved(heap(), size, "implicit", steps=4)
         # sums are made in other parts

@@ -13,11 +13,12 @@ from tangere._ptr import ptr
 from tangere.dynamics.team import (
     ISLAND,
     JOB,
+    LEAST,
     LEFT,
     OPEN,
-    PART,
     part_count,
     part_done,
+    part_range,
     set_task,
     take_part,
     wait_for_all,
@@ -74,13 +75,31 @@ def test_helpers_begin_at_the_other_end() -> None:
     assert [_take(q, back) for back in backs] == [4, 0, 3, 2, 1, -1, -1]
 
 
-@pytest.mark.parametrize(("items", "parts"), [(0, 0), (1, 1), (64, 1), (65, 2), (640, 10)])
-def test_parts_cover_all(items: int, parts: int) -> None:
-    assert part_count(items, 64) == parts
+SIZES = [(0, 64, 0), (1, 64, 1), (127, 64, 1), (128, 64, 2), (129, 64, 2), (640, 64, 8), (9, 1, 6)]
+
+
+@pytest.mark.parametrize(("items", "least", "parts"), SIZES)
+def test_parts_cover_all(items: int, least: int, parts: int) -> None:
+    assert part_count(items, least) == parts
+    ranges = [part_range(items, least, part) for part in range(parts)]
+    assert [k for first, end in ranges for k in range(first, end)] == list(range(items))
+
+
+@pytest.mark.parametrize("items", [128, 1_001, 10_000, 123_457])
+def test_parts_are_few_and_small_where_the_ends_meet(items: int) -> None:
+    parts = part_count(items, 64)
+    sizes = [np.subtract(*part_range(items, 64, part)[::-1]) for part in range(parts)]
+    assert parts <= 2 * np.ceil(np.log2(items / 64))
+    inwards = np.array([sizes[: parts // 2], sizes[: parts // 2 - 1 : -1]])
+    assert np.all(np.diff(inwards) <= 1)  # the middle one of an odd number belongs to one
+    # either end's first part is half of its half; the least are between half of 64 and 64
+    assert max(sizes) <= items / 4 + 64
+    assert min(sizes) >= 32
+    assert max(sizes[parts // 2 - 1 : parts // 2 + 1]) <= 65
 
 
 def test_gradients_in_parts_are_the_same_to_the_last_digit() -> None:
-    bodies = 3 * PART + 5
+    bodies = 4 * LEAST + 5
     found = []
     for together in (0, 1):
         edges = chain(bodies)

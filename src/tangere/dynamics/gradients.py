@@ -19,7 +19,14 @@ from math import sqrt
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI8, local_f8, off
 from tangere.dynamics.blocks import cholesky, divide, solve_lower, solve_upper, transpose
-from tangere.dynamics.team import PART, first_part, next_part, part_count, part_sum
+from tangere.dynamics.team import (
+    LEAST,
+    first_part,
+    next_part,
+    part_count,
+    part_range,
+    part_sum,
+)
 from tangere.solver import Graph, Matrix
 
 MOST_ROUNDS = 500
@@ -57,7 +64,7 @@ def _all(
     g: Graph, a: Matrix, q: PtrI8, given: PtrF8, task: int, island: int, number: float
 ) -> float:
     """Do a task for all bodies that move; returns the sum of what its parts give."""
-    parts = part_count(g.movers[island], _size(task))
+    parts = part_count(g.movers[island], _least(task))
     part = first_part(q, given, task, island, number, parts)
     while part >= 0:
         gradient_part(g, a, task, island, number, part)
@@ -68,9 +75,9 @@ def _all(
 @kernel
 def gradient_part(g: Graph, a: Matrix, task: int, island: int, number: float, part: int) -> None:
     """Do one part of a task; what it gives is left in `a.sums`."""
-    start, size = g.start[island], _size(task)
-    first = start + size * part
-    end = min(first + size, start + g.movers[island])
+    start = g.start[island]
+    first, end = part_range(g.movers[island], _least(task), part)
+    first, end = start + first, start + end
     total = 0.0
     if task == MULTIPLY:
         total = _multiply(g, a, first, end)
@@ -94,9 +101,9 @@ def gradient_part(g: Graph, a: Matrix, task: int, island: int, number: float, pa
 
 
 @kernel
-def _size(task: int) -> int:
-    """Bodies in a part."""
-    return PART if task < STEP else QUICK * PART
+def _least(task: int) -> int:
+    """Bodies in the least part."""
+    return LEAST if task < STEP else QUICK * LEAST
 
 
 @kernel
@@ -118,7 +125,8 @@ def _factor(g: Graph, a: Matrix, first: int, end: int) -> float:
 def _scale(g: Graph, a: Matrix, p: int) -> None:
     """L_p⁻¹ A_pj L_j⁻ᵀ for the edges of the body at place p to earlier places, in both rows.
 
-    The block of an edge is given in the row of the later place.
+    The block of an edge is given in the row of the later place. Blocks of contacts that do not
+    press are zero, and left out.
     """
     here, turned = local_f8(36), local_f8(36)
     for at in range(g.beside_start[p], g.beside_start[p + 1]):
@@ -128,12 +136,16 @@ def _scale(g: Graph, a: Matrix, p: int) -> None:
         if q < 0 or a.rank[q] < 0:
             a.near[at] = -1
         elif q < p:
+            there, largest = g.slot[across], 0.0
             for k in range(36):
                 here[k] = a.scaled[36 * at + k]
+                largest = max(largest, abs(here[k]))
+            if largest == 0.0:
+                a.near[at], a.near[there] = -1, -1
+                continue
             divide(here, off(a.diagonal, 36 * q))
             transpose(here, turned)
             divide(turned, off(a.diagonal, 36 * p))  # by columns for p, by rows for q
-            there = g.slot[across]
             a.near[at], a.near[there] = a.rank[q], a.rank[p]
             for i in range(6):
                 for j in range(6):

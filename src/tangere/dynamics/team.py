@@ -6,6 +6,10 @@ bodies again in the next task, and finds them in its own cache. One word holds h
 and how many were given out at either end: a ticket is for a part of this task and of no other. The
 next task is not set before the last is done. What a part gives is kept apart and added up in order:
 results do not depend on who did what.
+
+A ticket that goes from core to core takes as long as the work for ten bodies. So there are few:
+of each half, the first part has half of what is left, and so has every next one, down to a least
+number. Parts are small where the two ends meet.
 """
 
 from __future__ import annotations
@@ -20,8 +24,8 @@ JOB, ISLAND = 16, 17  # what to do, and for which island
 OPEN = 18  # 1: tasks follow each other closely; helpers do not go away
 ROUNDS = 19  # made for islands that were solved by tickets
 BITS, LOW = 20, (1 << 20) - 1
-# Bodies or contacts in a part.
-PART = 64
+# Bodies or contacts in the least part.
+LEAST = 64
 
 
 @kernel
@@ -70,9 +74,29 @@ def part_sum(sums: PtrF8, parts: int) -> float:
 
 
 @kernel
-def part_count(items: int, size: int) -> int:
-    """Parts of so many items, with so many in a part."""
-    return (items + size - 1) // size
+def part_count(items: int, least: int) -> int:
+    """Parts of so many items, with about `least` in the least: an even number, or one."""
+    if items < 2 * least:
+        return 1 if items > 0 else 0
+    halvings = 0
+    while items // 2 >> halvings > least:
+        halvings += 1
+    return 2 * (halvings + 1)
+
+
+@kernel
+def part_range(items: int, least: int, part: int) -> tuple[int, int]:
+    """First item and end of a part."""
+    parts = part_count(items, least)
+    if parts == 1:
+        return 0, items
+    half = items // 2
+    k = min(part, parts - 1 - part)  # counted from its own end
+    first = half - (half >> k)
+    end = half - (half >> (k + 1)) if 2 * k + 2 < parts else half
+    if part == k:
+        return first, end if end < half else items - half
+    return items - end, items - first
 
 
 @kernel

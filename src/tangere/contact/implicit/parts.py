@@ -23,7 +23,14 @@ from tangere.contact.implicit.record import (
     add_side,
     touch,
 )
-from tangere.dynamics.team import PART, first_part, next_part, part_count, part_sum
+from tangere.dynamics.team import (
+    LEAST,
+    first_part,
+    next_part,
+    part_count,
+    part_range,
+    part_sum,
+)
 from tangere.model import Model
 from tangere.solver import MOVES, Solver
 
@@ -40,7 +47,7 @@ GO = 22  # a share of the Newton step; gives the slope where they were
 @kernel
 def all_parts(m: Model, v: Solver, dt: float, task: int, island: int, number: float) -> float:
     """Do a task for all of an island; returns the sum of what its parts give, if for bodies."""
-    parts = part_count(_items(v, task, island), PART)
+    parts = part_count(_items(v, task, island), LEAST)
     part = first_part(v.queue, v.given, task, island, number, parts)
     while part >= 0:
         newton_part(m, v, dt, task, island, number, part)
@@ -64,8 +71,7 @@ def newton_part(
 ) -> None:
     """Do one part of a task."""
     g, t = v.graph, v.touches
-    first = PART * part
-    end = min(first + PART, _items(v, task, island))
+    first, end = part_range(_items(v, task, island), LEAST, part)
     if task == EVALUATE:
         for at in range(t.start[island] + first, t.start[island] + end):
             evaluate(t, touch(t, t.busy[at]), v.ahead.twist, dt)
@@ -152,7 +158,8 @@ def _assemble(m: Model, v: Solver, dt: float, p: int, direct: bool) -> None:
             coupling[k] = 0.0
         k = t.first[edge]
         while k < t.used[0] and touch(t, k).ints[TI_EDGE] == edge:
-            _add_contact(touch(t, k), side, dt, block, couples, coupling)
+            if _curves(touch(t, k)):
+                _add_contact(touch(t, k), side, dt, block, couples, coupling)
             k += 1
         if couples and direct:
             for k in range(36):
@@ -163,6 +170,15 @@ def _assemble(m: Model, v: Solver, dt: float, p: int, direct: bool) -> None:
     for k in range(6 * i, 6 * i + 6):
         a.x[k] = -h.gradient[k]
         h.base[k] = h.twist[k]
+
+
+@kernel
+def _curves(c: Touch) -> bool:
+    """Whether a contact resists any motion: it does not unless it presses."""
+    largest = 0.0
+    for k in range(6):
+        largest = max(largest, abs(c.floats[TF_CN + k]), abs(c.floats[TF_CT + k]))
+    return largest > 0.0
 
 
 @kernel
