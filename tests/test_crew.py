@@ -13,7 +13,7 @@ from tangere import crew
 from tangere._jit import JIT_DISABLED
 from tangere.bench import heap as fall
 from tangere.collision.broad import BITS
-from tangere.contact.implicit import parts, share
+from tangere.contact.implicit import gather, parts, share
 from tangere.contact.implicit.share import ISLANDS
 from tangere.crew import Crew, crew_size, shares
 from tangere.dynamics import gradients
@@ -118,7 +118,7 @@ def test_a_large_heap_does_not_care_who_solves_what() -> None:
 def test_islands_that_are_solved_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = moved(heap(), 1, "implicit", steps=4)
     monkeypatch.setattr(share, "CROWD", 2)
-    for module in (parts, gradients):
+    for module in (gather, parts, gradients):
         monkeypatch.setattr(module, "LEAST", 1)
     for size in (1, 2):
         together = moved(heap(), size, "implicit", steps=4)
@@ -153,12 +153,16 @@ def test_an_error_ends_the_helpers() -> None:
     assert threading.active_count() == before
 
 
-def test_shared_steps_grow_the_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
-    roomy = moved(stacks(), 1)
+@pytest.mark.parametrize(("integrator", "overlap"), [("explicit", 1e-4), ("implicit", 0.0)])
+def test_shared_steps_grow_the_buffers(
+    monkeypatch: pytest.MonkeyPatch, integrator: str, overlap: float
+) -> None:
+    roomy = moved(stacks(overlap), 1, integrator)
     assert len(roomy.contacts) == 12
     monkeypatch.setattr(compiler, "SOUP_VERTICES", 20)
     monkeypatch.setattr(compiler, "PAIRS_PER_PART", 1)
-    tight = moved(stacks(), 2)
+    monkeypatch.setattr(gather, "LEAST", 1)
+    tight = moved(stacks(overlap), 2, integrator)
     assert len(tight._c.work.soup.owner) > 20
     # normals are found anew: the same up to rounding
     assert tight.positions == pytest.approx(roomy.positions, abs=1e-12)

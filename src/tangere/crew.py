@@ -5,8 +5,9 @@ next. Each thread has scratch of its own and leaves its wrenches in the pairs' r
 them up in the order of the list, by the same instructions as without a crew: results do not depend
 on the number of threads, not even in the last digit.
 
-Implicit steps: one thread makes them and queues the islands that its solver comes to; the others
-solve what they find in the queue. Islands are independent, so again the digits are the same.
+Implicit steps: one thread makes them and queues what can be shared, contacts to be found and
+islands to be solved; the others do what they find in the queue. What is queued does not depend on
+who does it, so again the digits are the same.
 """
 
 from __future__ import annotations
@@ -112,18 +113,18 @@ class Crew:
         return steps, OK
 
     @contextmanager
-    def helpers(self, c: Compiled, dt: float, settings: Settings) -> Iterator[None]:
+    def helpers(self, c: Compiled, dt: float, kind: int, settings: Settings) -> Iterator[None]:
         """While open, the others help the caller with implicit steps of this scene."""
         stop = threading.Event()
 
-        def assist() -> None:
-            args = (c.sizes, c.model, c.hulls, c.state, c.work, dt, 0, 0, VOLUME, settings, True)
+        def assist(work: Work) -> None:
+            args = (c.sizes, c.model, c.hulls, c.state, work, dt, 0, 0, kind, settings, True)
             while not stop.is_set():
                 run(*args, Duty(HELP, 0, LOOKS))
                 time.sleep(NAP)
 
         with ThreadPoolExecutor(self.size - 1) as others:
-            tasks = [others.submit(assist) for _ in range(self.size - 1)]
+            tasks = [others.submit(assist, work) for work in self._works(c.work)]
             try:
                 yield
             finally:

@@ -145,7 +145,8 @@ class Pairs(NamedTuple):
     | used   | pairs in the list, free slots                               | (2,)       |
     | owner  | first body of the pair; a floor pair belongs to its body    | (cap,)     |
     | key    | second body, part of the first, part of the second          | (cap,)     |
-    | live   | 1 while there is something to do or to forget               | (cap,)     |
+    | live   | LIVE while there is something to do or to forget; FOUND if  |            |
+    |        | the parts meet by the end of an implicit step; 0            | (cap,)     |
     | slot   | row of `ints` and `floats` of the pair                      | (cap,)     |
     | free   | stack of free slots                                         | (cap,)     |
     | ints   | see `PI_…`                                                  | (cap, NI)  |
@@ -174,6 +175,7 @@ PI_SIMPLEX = 7  # 9 entries: count and vertex pairs of the last simplex
 PI_FIRST, PI_LAST = 16, 17  # polygons of this step in the soup
 NI = 18
 
+LIVE, FOUND = 1, 2  # see Pairs.live
 PHASE_NEW, PHASE_APART, PHASE_TOUCH = 0, 1, 2
 STICK, SLIP = 0, 1
 
@@ -191,6 +193,7 @@ PF_VOLUME = 21  # overlap volume [m³]
 PF_DEPTH = 22  # overlap along the normal [m]
 PF_MOMENTS = 23  # 3: second area moments xx, xy, yy about the centre in basis(normal) [m⁴]
 PF_LAW = 26  # 5: k, b, k_t, b_t and S_A used by the last step
+PF_MEET = 23  # 5, in implicit steps instead of these: deepest point, depth, way moved together [m]
 PF_STORED = 31  # energy of the normal springs [J]
 PF_HELD = 32  # energy of the friction spring [J]
 PF_SPARE = 33  # energy put into the contact beyond what its springs hold [J]

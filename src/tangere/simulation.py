@@ -209,7 +209,7 @@ class Simulation:
             if self._crew is None:
                 done, status = self._run(left, kind)
             elif self.integrator == "implicit":
-                with self._crew.helpers(c, self.dt, self._settings):
+                with self._crew.helpers(c, self.dt, kind, self._settings):
                     done, status = self._run(left, kind)
             else:
                 done, status = self._crew.run(c, self.dt, left, self._made, self._settings)

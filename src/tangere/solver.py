@@ -14,7 +14,7 @@ from tangere._jit import kernel
 from tangere._ptr import ptr
 from tangere.maths.vec import Array, IntArray, LongArray
 
-NTI, NTF = 11, 78  # columns of Touches.ints and Touches.floats
+NTI, NTF = 12, 78  # columns of Touches.ints and Touches.floats
 
 
 class Graph(NamedTuple):
@@ -149,7 +149,7 @@ class Touches(NamedTuple):
     | first  | first contact of each edge of the graph                     | (c,)       |
     """
 
-    used: IntArray
+    used: LongArray
     ints: IntArray
     floats: Array
     corners: IntArray
@@ -335,7 +335,7 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
             unbalance=np.zeros(n),
         ),
         Touches(
-            used=ints(3),
+            used=np.zeros(3, np.int64),
             ints=ints(contacts, NTI),
             floats=np.zeros((contacts, NTF)),
             corners=ints(corners),

@@ -14,8 +14,8 @@ from tangere._ptr import off
 from tangere.collision.broad import update_boxes, update_pairs
 from tangere.contact.implicit.advance import advance
 from tangere.contact.implicit.audit import close_books, open_books
-from tangere.contact.implicit.gather import Scope
 from tangere.contact.implicit.keep import settle
+from tangere.contact.implicit.scope import Scope, stamped
 from tangere.contact.implicit.share import help_out
 from tangere.contact.point import method as point
 from tangere.contact.volume import method as volume
@@ -88,12 +88,13 @@ def run(
     w = work_pointers(work)
     soup_room, sums_room = work.soup.owner.size, len(work.sums)
     if implicit:
-        if duty.stages & HELP:
-            help_out(m, w.solver, dt, duty.end)
-            return 0, OK
         v = work.solver
         rooms = (soup_room, len(v.touches.list), len(v.touches.corners), len(v.graph.row))
-        return _run_implicit(z, m, h, s, w, dt, steps, first, method, settings, rooms)
+        scope = _scope(z, m, h, s, w, dt, method, settings, rooms)
+        if duty.stages & HELP:
+            help_out(scope, duty.end)
+            return 0, OK
+        return _run_implicit(scope, steps, first)
     share = Share(duty.first, duty.end)
     for done in range(steps):
         if duty.stages & PAIRS:
@@ -129,20 +130,18 @@ def run(
 
 
 @kernel
-def _run_implicit(
+def _scope(
     z: Sizes,
     m: Model,
     h: Hulls,
     s: State,
     w: Work,
     dt: float,
-    steps: int,
-    first: int,
     method: int,
     settings: Settings,
     rooms: tuple[int, int, int, int],
-) -> tuple[int, int]:
-    """As `run`, with the implicit step."""
+) -> Scope:
+    """What implicit steps work on."""
     a = w.solver.ahead
     end = State(
         a.position,
@@ -159,19 +158,23 @@ def _run_implicit(
     )
     g = m.gravity
     margin = MARGIN * dt * dt * max(sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]), EARTH)
+    return Scope(z, m, h, s, end, w, dt, margin, 0, rooms, settings, method == POINT)
+
+
+@kernel
+def _run_implicit(e: Scope, steps: int, first: int) -> tuple[int, int]:
+    """As `run`, with the implicit step."""
     for done in range(steps):
-        scope = Scope(
-            z, m, h, s, end, w, dt, margin, first + done, rooms, settings, method == POINT
-        )
+        scope = stamped(e, first + done)
         if done == 0:
             open_books(scope)
         status = advance(scope, first + done == 0)
         if status != OK:
-            _invalidate(z, w)
+            _invalidate(e.z, e.w)
             return done, status
-        if not _integrate(z, m, s, dt):
+        if not _integrate(e.z, e.m, e.s, e.dt):
             return done, NOT_FINITE
-        s.time[0] += dt
+        e.s.time[0] += e.dt
         settle(scope)
         close_books(scope)
     return steps, OK

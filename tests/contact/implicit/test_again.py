@@ -8,7 +8,7 @@ import pytest
 import tangere as tg
 from tangere._jit import JIT_DISABLED
 from tangere.contact.implicit import advance, again, gather
-from tangere.contact.implicit.gather import Scope
+from tangere.contact.implicit.scope import Scope
 
 pytestmark = pytest.mark.nojit
 

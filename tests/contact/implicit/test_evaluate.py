@@ -18,6 +18,7 @@ from tangere.contact.implicit.record import (
     TF_BOUNCE,
     TF_E,
     TF_R1,
+    TI_MODE,
 )
 
 pytestmark = pytest.mark.nojit
@@ -218,6 +219,23 @@ def test_points_agree_with_the_closed_form_where_all_presses(fans: list[Array]) 
     by_points = Contact([*fans, hair], area=0.04)(local)
     assert by_points.force == pytest.approx(whole.force, rel=1e-12, abs=1e-12)
     assert by_points.normal == pytest.approx(whole.normal, rel=1e-12, abs=1e-9)
+
+
+@pytest.mark.parametrize("before", [None, HOLDS])
+@pytest.mark.parametrize("mode", [BREAKS, SLIDES])
+def test_rubbing_begins_anew_if_the_last_round_is_unknown(mode: int, before: int | None) -> None:
+    # rows of a contact just found, or of one that held so far, are anybody's
+    law = STRETCHED
+    local = np.array([-0.2, 0.5, 1.0, 0.3, -0.2, 4.0])
+    anew = Contact(DEEP, law, mode=mode)(local, length=0.0)
+    c = Contact(DEEP, law, mode=mode)
+    if before is not None:
+        c.v.touches.ints[0, TI_MODE] = before
+        c(0.5 * local, length=0.0)
+        c.v.touches.ints[0, TI_MODE] = mode
+    c.v.touches.rub[:] = 0.7
+    assert np.array_equal(c(local, length=1.0).tangential, anew.tangential)
+    assert not np.array_equal(c(0.5 * local, length=1.0).tangential, anew.tangential)
 
 
 def test_rubbing_inside_the_limit_is_holding() -> None:

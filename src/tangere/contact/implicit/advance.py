@@ -15,7 +15,7 @@ from tangere._ptr import PtrF8, off
 from tangere.collision.broad import update_boxes, update_pairs
 from tangere.contact.implicit.again import gather_again
 from tangere.contact.implicit.evaluate import evaluate
-from tangere.contact.implicit.gather import Scope, gather, moves
+from tangere.contact.implicit.gather import gather
 from tangere.contact.implicit.keep import finish
 from tangere.contact.implicit.newton import ROUGHLY, SLIPS, TOLERANCE, is_large, let_go
 from tangere.contact.implicit.record import (
@@ -53,6 +53,7 @@ from tangere.contact.implicit.record import (
     local_twist,
     touch,
 )
+from tangere.contact.implicit.scope import Scope, moves, stamped
 from tangere.contact.implicit.share import solve_islands
 from tangere.contact.implicit.stored import forestall, overdrawn, set_limit
 from tangere.dynamics.islands import find_islands, same_edges
@@ -92,20 +93,7 @@ def advance(e: Scope, fresh: bool) -> int:
             status = update_pairs(e.z, e.m, e.h, e.e, e.dt, e.w, left)
             if status != OK:
                 return status
-        scope = Scope(
-            e.z,
-            e.m,
-            e.h,
-            e.s,
-            e.e,
-            e.w,
-            e.dt,
-            e.margin,
-            PASSES * e.stamp + attempt,
-            e.rooms,
-            e.settings,
-            e.point,
-        )
+        scope = stamped(e, PASSES * e.stamp + attempt)
         few = attempt > 0 and left == 0 and marked <= FEW * t.used[0]
         if not (few and gather_again(scope, fresh)):
             status = gather(scope, fresh)
@@ -200,7 +188,7 @@ def _solve(e: Scope, hope: bool, tolerance: float) -> None:
     """Solve all islands to a residual."""
     v = e.w.solver
     v.report[REPORT_RESIDUAL] = 0.0
-    solve_islands(e.m, v, e.dt, hope, tolerance)
+    solve_islands(e, hope, tolerance)
     for island in range(v.graph.known[1]):
         v.report[REPORT_RESIDUAL] = max(v.report[REPORT_RESIDUAL], v.residual[island])
 

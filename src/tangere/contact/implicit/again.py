@@ -6,7 +6,7 @@ from math import sqrt
 
 from tangere._jit import kernel
 from tangere._ptr import off
-from tangere.contact.implicit.gather import Scope, end_of_two, look
+from tangere.contact.implicit.gather import end_of_two, look
 from tangere.contact.implicit.record import (
     SPRING_KIND,
     TI_A,
@@ -17,6 +17,7 @@ from tangere.contact.implicit.record import (
     Touch,
     touch,
 )
+from tangere.contact.implicit.scope import Scope
 from tangere.model import NI, OK, PI_BODY_A, PI_BODY_B
 from tangere.solver import NTF, NTI
 

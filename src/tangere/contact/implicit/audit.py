@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from tangere._jit import kernel
 from tangere._ptr import off
-from tangere.contact.implicit.gather import Scope, moves
 from tangere.contact.implicit.record import (
     SPRING_KIND,
     TF_F,
@@ -28,6 +27,7 @@ from tangere.contact.implicit.record import (
     local_twist,
     touch,
 )
+from tangere.contact.implicit.scope import Scope, moves
 from tangere.dynamics.rigid import held_by_springs, stiff_share
 from tangere.model import (
     LEDGER_ERROR,

@@ -71,6 +71,7 @@ from tangere.contact.implicit.record import (
     TI_MODE,
     TI_POLYGON,
     TI_POLYGONS,
+    TI_RUBS,
     Local,
     Touch,
     fan_area,
@@ -128,7 +129,8 @@ def bend(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool, length: floa
     """Fill the contact's curvature: minus the slope of its force.
 
     hope: points not yet pressing count as stiff.
-    length: share of the Newton step that was made since the last call; 0: begin anew.
+    length: share of the Newton step that was made since the last call; 0: begin anew, as where
+    nothing is known of the last round.
     """
     f = c.floats
     if c.ints[TI_KIND] == SPRING_KIND:
@@ -137,7 +139,9 @@ def bend(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool, length: floa
     u = local_twist(c, twist)
     q = _trial(c, u, dt)
     slip = off(f, TF_SLIP)
-    change = _change(q, slip, u, length)
+    change = _change(q, slip, u, length if c.ints[TI_RUBS] == 1 else 0.0)
+    holds = q.mode == HOLDS or q.limit == 0.0
+    c.ints[TI_RUBS] = 0 if holds else 1
     slip[0], slip[1], slip[2] = u[3], u[4], u[5]
     if c.ints[TI_KIND] == POINT_KIND:
         _bend_single(f, q, change, hope)
@@ -146,7 +150,7 @@ def bend(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool, length: floa
         _bend_whole(f, q)
     else:
         _bend_presses(t, c, q)
-    if q.mode == HOLDS or q.limit == 0.0:
+    if holds:
         _bend_hold(f, q)
     else:
         _bend_rubs(t, c, q, change)

@@ -1,9 +1,8 @@
 """Contacts of one implicit step: patches where the bodies will be, known before they touch.
 
-Geometry is taken at the pose reached with a guess of the end-of-step twists. Parts that overlap
-there give their true patch; parts that miss each other by less than a margin are moved together
-until they overlap by the margin, and the way is subtracted from every depth: such points do not
-press yet, but the step can make them.
+First it is found out which parts meet (`meet`), then the contacts are listed, in the order of the
+pairs, then each is given its patch (`patches`) and its law. The first and the last are tasks in
+parts that threads share.
 
 Energy. Patches change their area, normal and shape from step to step, so the springs of a patch
 could hold more at the start of a step than was ever put into them. What two bodies' springs held at
@@ -15,20 +14,17 @@ having yielded: of the depth d₀ at the start of the step a share y is left out
 
 from __future__ import annotations
 
-from math import inf, sqrt
-from typing import NamedTuple
+from math import sqrt
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8, PtrI4, local_f8, off
-from tangere.collision.broad import BITS, near
-from tangere.collision.clip import ON_PLANE, View, clip_floor, clip_volume
-from tangere.collision.dual import FAILED, dual_volume
-from tangere.collision.narrow import GAP, contact_normal, highest, lowest, thinner, world_view
+from tangere._ptr import PtrF8, load, off, store
+from tangere.collision.broad import BITS
 from tangere.contact.friction import FORGET, KAPPA, pair_law, spring_ends
+from tangere.contact.implicit.meet import meet
+from tangere.contact.implicit.patches import lay_out
 from tangere.contact.implicit.record import (
     HOLDS,
     PATCH_KIND,
-    POINT_KIND,
     SLIDES,
     TF_AREA,
     TF_ARM_A,
@@ -40,12 +36,8 @@ from tangere.contact.implicit.record import (
     TF_D,
     TF_DEPTH,
     TF_E,
-    TF_H,
     TF_HELD,
-    TF_HX,
-    TF_HY,
     TF_JXX,
-    TF_JXY,
     TF_JYY,
     TF_K,
     TF_KT,
@@ -66,56 +58,42 @@ from tangere.contact.implicit.record import (
     TI_A,
     TI_B,
     TI_EARLY,
-    TI_FAN,
     TI_KIND,
     TI_MODE,
     TI_NEW,
-    TI_POLYGON,
-    TI_POLYGONS,
+    TI_RUBS,
     TI_SLOT,
     Touch,
     local_twist,
     touch,
 )
+from tangere.contact.implicit.scope import Scope
 from tangere.contact.implicit.stored import imprint, set_limit, start_energy
-from tangere.contact.volume.law import DUAL, FIXED, NONE, POINT_PATCH, SMALL_GYRATION, Settings
-from tangere.contact.volume.method import DEEP
-from tangere.contact.volume.patch import EXTRA, POINT, measure
+from tangere.contact.volume.law import FIXED, NONE, SMALL_GYRATION
+from tangere.dynamics.team import FAULT, LEAST, OPEN, first_part, next_part, part_count, part_range
 from tangere.maths.quat import turn, turn_back
-from tangere.maths.vec import Vec3, basis, dot, scale, sub
+from tangere.maths.vec import basis, dot, sub
 from tangere.model import (
+    FOUND,
     NF,
     NI,
     OK,
     PF_HELD,
     PF_LAG,
-    PF_NORMAL,
     PF_SPARE,
     PF_STORED,
     PF_THETA,
-    PHASE_APART,
-    PHASE_TOUCH,
     PI_BODY_A,
     PI_BODY_B,
     PI_MISSED,
     PI_MODE,
-    PI_PART_A,
-    PI_PART_B,
-    PI_PHASE,
-    PI_SIMPLEX,
     SLIP,
     SOLVER_FULL,
-    SOUP_FULL,
-    Hulls,
-    Model,
-    Sizes,
-    Soup,
-    State,
-    Work,
 )
 
-# Polygons smaller than this share of the widest of a patch are left out.
-SLIVER = 1e-5
+# Tasks, beside those of dynamics.gradients, `parts` and `share`; with the stamp of the look.
+MEET = 40  # for pairs of the list
+LAY_OUT, LAY_OUT_FRESH = 41, 42  # for contacts; in the first step
 # Relative rounding of stored energies.
 SAME_ENERGY = 1e-9
 # Impacts faster than so many margins per step bounce.
@@ -127,45 +105,70 @@ FIT = 0.02
 SOFT = 1.1 * KAPPA
 
 
-class Scope(NamedTuple):
-    """All that the gathering reads, and where it writes."""
-
-    z: Sizes
-    m: Model
-    h: Hulls
-    s: State  # at the start of the step
-    e: State  # at its end, as guessed
-    w: Work
-    dt: float
-    margin: float
-    stamp: int
-    rooms: tuple[int, int, int, int]  # polygons in the soup, contacts, fan points, blocks
-    settings: Settings
-    point: bool  # the point method: all at the deepest point
-
-
-@kernel
-def moves(e: Scope, i: int) -> bool:
-    """Whether i is a body that can move: no floor, not fixed, not the world."""
-    return bool(i < e.z.bodies and e.m.inv_mass[i] > 0.0)
-
-
 @kernel
 def gather(e: Scope, fresh: bool) -> int:
     """List all contacts of the step; returns OK or what is full.
 
     fresh: the first step, whose overlaps count as springs under load.
     """
-    t = e.w.solver.touches
+    t, q = e.w.solver.touches, e.w.solver.queue
     t.used[0], t.used[1], t.used[2] = 0, 0, 0
-    at = 0
-    while at < e.w.pairs.used[0]:
-        end = end_of_two(e, at)
-        status = look(e, at, end, fresh)
+    store(q, FAULT, OK)
+    store(q, OPEN, 1)
+    _all_parts(e, MEET)
+    status = _list(e, 0, e.w.pairs.used[0])
+    if status == OK:
+        _all_parts(e, LAY_OUT_FRESH if fresh else LAY_OUT)
+        status = load(q, FAULT)
+    store(q, OPEN, 0)
+    return status
+
+
+@kernel
+def _all_parts(e: Scope, task: int) -> None:
+    """Do a task for all pairs or contacts."""
+    v = e.w.solver
+    parts = part_count(_items(e, task), LEAST)
+    part = first_part(v.queue, v.given, task, 0, float(e.stamp), parts)
+    while part >= 0:
+        gather_part(e, task, part)
+        part = next_part(v.queue, part, parts)
+
+
+@kernel
+def _items(e: Scope, task: int) -> int:
+    """How many pairs or contacts a task is for."""
+    return int(e.w.pairs.used[0] if task == MEET else e.w.solver.touches.used[0])
+
+
+@kernel
+def gather_part(e: Scope, task: int, part: int) -> None:
+    """Do one part of a task; what runs out of room is left in the queue."""
+    first, end = part_range(_items(e, task), LEAST, part)
+    if task == MEET:
+        for k in range(first, end):
+            meet(e, k)
+        return
+    t = e.w.solver.touches
+    k = first
+    while k < end and k > 0 and _same_bodies(e, k - 1, k):
+        k += 1  # of two bodies whose contacts begin in another part
+    while k < end:
+        first = k
+        k += 1
+        while k < t.used[0] and _same_bodies(e, first, k):
+            k += 1
+        status = _lay_out(e, first, k, task == LAY_OUT_FRESH)
         if status != OK:
-            return status
-        at = end
-    return OK
+            store(e.w.solver.queue, FAULT, status)
+            return
+
+
+@kernel
+def _same_bodies(e: Scope, one: int, two: int) -> bool:
+    """Whether two contacts are of the same two bodies."""
+    c, d = touch(e.w.solver.touches, one), touch(e.w.solver.touches, two)
+    return bool(c.ints[TI_A] == d.ints[TI_A] and c.ints[TI_B] == d.ints[TI_B])
 
 
 @kernel
@@ -184,310 +187,42 @@ def end_of_two(e: Scope, at: int) -> int:
 
 @kernel
 def look(e: Scope, at: int, end: int, fresh: bool) -> int:
-    """List the contacts of two bodies."""
-    w, t = e.w, e.w.solver.touches
-    first = t.used[0]
+    """List the contacts of two bodies, whose pairs are at…end−1, behind all others."""
     for k in range(at, end):
-        if near(e.z, e.m, w.world, w.pairs.key[k]):
-            slot = w.pairs.slot[k]
-            ints, floats = off(w.pairs.ints, NI * slot), off(w.pairs.floats, NF * slot)
-            status = OK
-            if w.pairs.key[k] >> (2 * BITS) >= e.z.bodies:
-                status = _floor_pair(e, ints, floats, slot)
-            else:
-                status = _pair(e, ints, floats, slot)
-            if status != OK:
-                return status
-            w.pairs.live[k] = 1
-    if t.used[0] > first:
-        _share(e, first, t.used[0], fresh)
+        meet(e, k)
+    first = e.w.solver.touches.used[0]
+    status = _list(e, at, end)
+    if status == OK:
+        status = _lay_out(e, first, e.w.solver.touches.used[0], fresh)
+    return status
+
+
+@kernel
+def _list(e: Scope, at: int, end: int) -> int:
+    """List the pairs at…end−1 that meet as contacts; OK, or SOLVER_FULL."""
+    t, pairs = e.w.solver.touches, e.w.pairs
+    for k in range(at, end):
+        if pairs.live[k] == FOUND:
+            if t.used[0] >= e.rooms[1]:
+                return SOLVER_FULL
+            c, slot = touch(t, t.used[0]), pairs.slot[k]
+            ints = off(pairs.ints, NI * slot)
+            c.ints[TI_A], c.ints[TI_B], c.ints[TI_SLOT] = ints[PI_BODY_A], ints[PI_BODY_B], slot
+            c.ints[TI_NEW] = 1
+            t.used[0] += 1
     return OK
 
 
 @kernel
-def _pair(e: Scope, ints: PtrI4, floats: PtrF8, slot: int) -> int:
-    """Contact of two convex parts."""
-    p, q = ints[PI_PART_A], ints[PI_PART_B]
-    a = world_view(e.m, e.h, e.e, e.w.world, p, e.stamp)
-    b = world_view(e.m, e.h, e.e, e.w.world, q, e.stamp)
-    size = min(e.h.size[e.m.part_hull[p]], e.h.size[e.m.part_hull[q]])
-    simplex = off(ints, PI_SIMPLEX)
-    normal = off(floats, PF_NORMAL)
-    was = ints[PI_PHASE]
-    touching, point, depth = contact_normal(
-        a, b, max(GAP * size, 2.0 * e.margin), was, normal, simplex
-    )
-    n = (normal[0], normal[1], normal[2])
-    moved = 0.0
-    if not touching:
-        ints[PI_PHASE] = PHASE_APART
-        if was == PHASE_TOUCH:
-            simplex[0] = 0
-        gap = -highest(b, scale(-1.0, n)) - highest(a, n)
-        if gap > e.margin:
-            return OK
-        moved = gap + e.margin
-        depth = -gap
-        top = highest(a, n) - 0.5 * e.margin
-        x = off(a.verts, 0)
-        lift = top - (n[0] * x[0] + n[1] * x[1] + n[2] * x[2])
-        point = (x[0] + lift * n[0], x[1] + lift * n[1], x[2] + lift * n[2])
-    else:
-        ints[PI_PHASE] = PHASE_TOUCH
-    extra = 0.0
-    if depth > DEEP * size:
-        extra = max(0.0, depth - thinner(a, b, n))
-    if e.point:
-        return _add_point(e, ints, slot, n, point, depth, size)
-    w, soup = e.w, e.w.soup
-    soup.start[0] = 0
-    if moved > 0.0:
-        _shift(b, n, -moved)
-    last = FAILED
-    if e.settings.algorithm == DUAL and moved == 0.0:
-        last = dual_volume(a, b, point, soup, 0, e.rooms[0])
-    if last == FAILED:
-        last = clip_volume(a, b, ON_PLANE * size, soup, 0, e.rooms[0])
-    if moved > 0.0:
-        w.world.stamp[q] = -1  # its buffers hold the shifted part
-    if last < 0:
-        return SOUP_FULL
-    sums = w.sums
-    sums[POINT], sums[POINT + 1], sums[POINT + 2] = point
-    sums[EXTRA] = 0.0
-    t1, t2 = basis(n)
-    measure(a, b, n, t1, t2, soup, 0, last, sums)
-    side = 1.0 if _wide(soup, last, 1.0) >= _wide(soup, last, -1.0) else -1.0
-    return _add_patch(e, ints, slot, n, point, side, True, last, extra - moved, depth, size)
-
-
-@kernel
-def _shift(b: View, n: Vec3, way: float) -> None:
-    """Move a part by `way` along n, in its world buffers."""
-    for i in range(b.vert_count):
-        x = off(b.verts, 3 * i)
-        for k in range(3):
-            x[k] += way * n[k]
-    for f in range(b.face_count):
-        plane = off(b.planes, 4 * f)
-        plane[3] += way * (plane[0] * n[0] + plane[1] * n[1] + plane[2] * n[2])
-
-
-@kernel
-def _floor_pair(e: Scope, ints: PtrI4, floats: PtrF8, slot: int) -> int:
-    """Contact of a part with a half-space."""
-    q = ints[PI_PART_B]
-    source = off(e.m.floor_plane, 4 * (ints[PI_BODY_A] - e.z.bodies))
-    plane = local_f8(4)
-    n = (source[0], source[1], source[2])
-    for k in range(3):
-        floats[PF_NORMAL + k] = n[k]
-        plane[k] = source[k]
-    b = world_view(e.m, e.h, e.e, e.w.world, q, e.stamp)
-    under, depth = lowest(b, source)
-    if depth < -e.margin:
-        ints[PI_PHASE] = PHASE_APART
-        return OK
-    ints[PI_PHASE] = PHASE_TOUCH if depth > 0.0 else PHASE_APART
-    size = e.h.size[e.m.part_hull[q]]
-    moved = 0.0 if depth > 0.0 else e.margin - depth
-    plane[3] = source[3] + moved
-    x = off(b.verts, 3 * under)
-    lift = depth + moved
-    point = (x[0] + lift * n[0], x[1] + lift * n[1], x[2] + lift * n[2])
-    if e.point:
-        return _add_point(e, ints, slot, n, point, depth, size)
-    soup, sums = e.w.soup, e.w.sums
-    soup.start[0] = 0
-    last = clip_floor(b, plane, ON_PLANE * size, soup, 0, e.rooms[0])
-    if last < 0:
-        return SOUP_FULL
-    sums[POINT], sums[POINT + 1], sums[POINT + 2] = point
-    sums[EXTRA] = 0.0
-    t1, t2 = basis(n)
-    none = View(b.verts, 0, b.planes, 0, b.loop_start, b.loops)
-    measure(none, b, n, t1, t2, soup, 0, last, sums)
-    _wide(soup, last, -1.0)
-    return _add_patch(e, ints, slot, n, point, -1.0, False, last, -moved, depth, size)
-
-
-@kernel
-def _new_touch(
-    e: Scope, ints: PtrI4, slot: int, n: Vec3, depth: float, size: float
-) -> tuple[bool, Touch]:
-    """Start a contact: bodies, axes; false when there is no room."""
-    t = e.w.solver.touches
-    k = t.used[0]
-    if k >= e.rooms[1]:
-        return False, touch(t, 0)
-    c = touch(t, k)
-    c.ints[TI_A], c.ints[TI_B], c.ints[TI_SLOT] = ints[PI_BODY_A], ints[PI_BODY_B], slot
-    c.ints[TI_KIND], c.ints[TI_NEW] = POINT_KIND, 1
-    c.ints[TI_POLYGON], c.ints[TI_POLYGONS], c.ints[TI_FAN] = t.used[1], 0, t.used[2]
-    t1, t2 = basis(n)
-    f = c.floats
-    for i in range(3):
-        f[TF_N + i], f[TF_T1 + i], f[TF_T2 + i] = n[i], t1[i], t2[i]
-    f[TF_DEPTH], f[TF_SIZE] = depth, size
-    return True, c
-
-
-@kernel
-def _add_point(
-    e: Scope, ints: PtrI4, slot: int, n: Vec3, point: Vec3, depth: float, size: float
-) -> int:
-    """A contact at one point."""
-    room, c = _new_touch(e, ints, slot, n, depth, size)
-    if not room:
-        return SOLVER_FULL
-    _at_point(c, point, depth)
-    e.w.solver.touches.used[0] += 1
+def _lay_out(e: Scope, first: int, end: int, fresh: bool) -> int:
+    """Give the contacts first…end−1 of two bodies their patches and laws; OK or what is full."""
+    for k in range(first, end):
+        status = lay_out(e, touch(e.w.solver.touches, k))
+        if status != OK:
+            return status
+    if end > first:
+        _share(e, first, end, fresh)
     return OK
-
-
-@kernel
-def _at_point(c: Touch, point: Vec3, depth: float) -> None:
-    """Make a contact one at a single point."""
-    f = c.floats
-    c.ints[TI_KIND], c.ints[TI_POLYGONS] = POINT_KIND, 0
-    f[TF_C], f[TF_C + 1], f[TF_C + 2] = point
-    f[TF_S], f[TF_AREA] = 0.0, 1.0
-    f[TF_JXX], f[TF_JXY], f[TF_JYY] = 0.0, 0.0, 0.0
-    f[TF_H], f[TF_HX], f[TF_HY] = depth, 0.0, 0.0
-
-
-@kernel
-def _add_patch(
-    e: Scope,
-    ints: PtrI4,
-    slot: int,
-    n: Vec3,
-    point: Vec3,
-    side: float,
-    two_sided: bool,
-    last: int,
-    extra: float,
-    depth: float,
-    size: float,
-) -> int:
-    """A contact over the polygons of one side, each a fan about its middle; depth is the chord.
-
-    Integrals: for affine g, q on a triangle of area S,  ∫ g q = S (3/4 ḡ q̄ + 1/12 Σ gᵢ qᵢ).
-    """
-    room, c = _new_touch(e, ints, slot, n, depth, size)
-    if not room:
-        return SOLVER_FULL
-    t, soup = e.w.solver.touches, e.w.soup
-    f = c.floats
-    polygons, fan = t.used[1], t.used[2]
-    s0, sx, sy, sxx, sxy, syy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    h0, hx, hy = 0.0, 0.0, 0.0
-    for poly in range(last):
-        if soup.slope[4 * poly] != side:
-            continue
-        start, end = soup.start[poly], soup.start[poly + 1]
-        corners = end - start
-        if fan + corners + 1 > e.rooms[2] or polygons + 1 > e.rooms[2]:
-            return SOLVER_FULL
-        at = off(t.fan, 3 * fan)
-        ox, oy, oh = 0.0, 0.0, 0.0
-        for i in range(corners):
-            # counter-clockwise seen along n: the back side runs the other way round
-            j = start + i if side > 0.0 else end - 1 - i
-            p = off(soup.plane, 3 * j)
-            x, y, d = p[0], p[1], p[2] + extra
-            if two_sided:
-                d += _opposite(soup.slope, soup.plane, soup.start, last, side, x, y)
-            row = off(at, 3 * (i + 1))
-            row[0], row[1], row[2] = x, y, d
-            ox += x / corners
-            oy += y / corners
-            oh += p[2] / corners
-        d = oh + extra
-        if two_sided:
-            d += _opposite(soup.slope, soup.plane, soup.start, last, side, ox, oy)
-        at[0], at[1], at[2] = ox, oy, d
-        a = off(at, 3 * corners)
-        for i in range(1, corners + 1):
-            b = off(at, 3 * i)
-            area = 0.5 * ((a[0] - ox) * (b[1] - oy) - (a[1] - oy) * (b[0] - ox))
-            mx, my, md = (ox + a[0] + b[0]) / 3.0, (oy + a[1] + b[1]) / 3.0, (d + a[2] + b[2]) / 3.0
-            s0 += area
-            sx += area * mx
-            sy += area * my
-            h0 += area * md
-            sxx += area * (0.75 * mx * mx + (ox * ox + a[0] * a[0] + b[0] * b[0]) / 12.0)
-            sxy += area * (0.75 * mx * my + (ox * oy + a[0] * a[1] + b[0] * b[1]) / 12.0)
-            syy += area * (0.75 * my * my + (oy * oy + a[1] * a[1] + b[1] * b[1]) / 12.0)
-            hx += area * (0.75 * mx * md + (ox * d + a[0] * a[2] + b[0] * b[2]) / 12.0)
-            hy += area * (0.75 * my * md + (oy * d + a[1] * a[2] + b[1] * b[2]) / 12.0)
-            a = b
-        t.corners[polygons] = corners
-        polygons += 1
-        fan += corners + 1
-    t.used[0] += 1
-    if not s0 > POINT_PATCH * size * size:
-        _at_point(c, point, depth / 3.0 if depth > 0.0 else depth)
-        return OK
-    cx, cy = sx / s0, sy / s0
-    for i in range(t.used[2], fan):
-        row = off(t.fan, 3 * i)
-        row[0] -= cx
-        row[1] -= cy
-    c.ints[TI_KIND] = PATCH_KIND
-    c.ints[TI_POLYGONS] = polygons - t.used[1]
-    t.used[1], t.used[2] = polygons, fan
-    f[TF_S] = s0
-    f[TF_JXX], f[TF_JXY], f[TF_JYY] = sxx - cx * sx, sxy - cx * sy, syy - cy * sy
-    f[TF_H], f[TF_HX], f[TF_HY] = h0, hx - cx * h0, hy - cy * h0
-    for i in range(3):
-        f[TF_C + i] = point[i] + cx * f[TF_T1 + i] + cy * f[TF_T2 + i]
-    return OK
-
-
-@kernel
-def _wide(soup: Soup, last: int, side: float) -> int:
-    """Drop the slivers of one side; returns how many polygons remain.
-
-    Walls of a body that leans by a hair are slivers on the patch: they carry nothing, but depth
-    falls to zero on them.
-    """
-    widest, count = 0.0, 0
-    for f in range(last):
-        if soup.slope[4 * f] == side:
-            widest = max(widest, _area(soup.plane, soup.start[f], soup.start[f + 1]))
-    for f in range(last):
-        if soup.slope[4 * f] == side:
-            if _area(soup.plane, soup.start[f], soup.start[f + 1]) < SLIVER * widest:
-                soup.slope[4 * f] = 0.0
-            else:
-                count += 1
-    return count
-
-
-@kernel
-def _area(plane: PtrF8, start: int, end: int) -> float:
-    """Projected area of a polygon [m²]."""
-    o = off(plane, 3 * start)
-    twice = 0.0
-    for i in range(start + 1, end - 1):
-        p = off(plane, 3 * i)
-        twice += (p[0] - o[0]) * (p[4] - o[1]) - (p[1] - o[1]) * (p[3] - o[0])
-    return 0.5 * abs(twice)
-
-
-@kernel
-def _opposite(
-    slope: PtrF8, plane: PtrF8, start: PtrI4, last: int, side: float, x: float, y: float
-) -> float:
-    """Half-depth of the other side at (x, y): the least over its planes (convexity)."""
-    least = inf
-    for f in range(last):
-        row = off(slope, 4 * f)
-        if row[0] * side < 0.0 and row[3] > 1e-9:
-            p = off(plane, 3 * start[f])
-            least = min(least, p[2] + row[1] * (x - p[0]) + row[2] * (y - p[1]))
-    return least if least < inf else 0.0
 
 
 @kernel
@@ -600,7 +335,8 @@ def _law(e: Scope, c: Touch, row: PtrF8) -> None:
         if approach < -BOUNCES * e.margin / e.dt:
             f[TF_E] = law.e
     slides = known and ints[PI_MODE] == SLIP
-    c.ints[TI_MODE], c.ints[TI_EARLY] = SLIDES if slides else HOLDS, 0
+    c.ints[TI_MODE] = SLIDES if slides else HOLDS
+    c.ints[TI_EARLY], c.ints[TI_RUBS] = 0, 0
     f[TF_MU] = law.mu if slides else law.mu0
     # friction spring at the start of the step, about the centre
     r1, r2, theta = 0.0, 0.0, 0.0

@@ -8,7 +8,6 @@ from tangere._jit import kernel
 from tangere._ptr import PtrF8, off
 from tangere.contact.friction import FORGET, keep_spring
 from tangere.contact.implicit.evaluate import V_EPS, breaks
-from tangere.contact.implicit.gather import Scope
 from tangere.contact.implicit.record import (
     BREAKS,
     PATCH_KIND,
@@ -47,6 +46,7 @@ from tangere.contact.implicit.record import (
     local_twist,
     touch,
 )
+from tangere.contact.implicit.scope import Scope
 from tangere.contact.implicit.stored import SPARE, spring_energy
 from tangere.model import (
     NF,

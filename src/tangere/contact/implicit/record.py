@@ -27,6 +27,7 @@ TI_POLYGON, TI_POLYGONS = 6, 7  # first polygon and their number
 TI_FAN = 8  # first fan point
 TI_EARLY = 9  # 1: broken before the solution was known, 2: it was wrong to do so
 TI_NEW = 10  # 1: looked at in this pass, or to be looked at in the next
+TI_RUBS = 11  # 1: the last round left its friction over the limit
 
 PATCH_KIND, POINT_KIND, SPRING_KIND = 0, 1, 2
 # the patch sticks as a whole; each point sticks up to its limit; each point slides
