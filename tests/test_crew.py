@@ -14,7 +14,7 @@ from tangere._jit import JIT_DISABLED
 from tangere.bench import heap as fall
 from tangere.collision.broad import BITS
 from tangere.contact.implicit import gather, parts, share
-from tangere.contact.implicit.share import ISLANDS
+from tangere.contact.implicit.share import ISLANDS, UNSOLVED
 from tangere.crew import Crew, crew_size, shares
 from tangere.dynamics import gradients
 from tangere.dynamics.team import BITS as TICKET_BITS
@@ -134,6 +134,7 @@ def test_helpers_solve_what_is_queued() -> None:
     count = int(v.graph.known[1])
     assert count == 6
     v.queue[JOB], v.queue[ROUNDS], v.given[0] = ISLANDS, 0, 1e-9
+    v.residual[:count] = UNSOLVED
     v.queue[LEFT], v.queue[NEXT] = count, count << 2 * TICKET_BITS
     args = (c.sizes, c.model, c.hulls, c.state, c.work, sim.dt, 0, 0, 0, sim._settings, True)
     assert run(*args, Duty(HELP, 0, 1)) == (0, OK)

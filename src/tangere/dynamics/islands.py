@@ -143,6 +143,12 @@ def list_moving(g: Graph, island: int) -> None:
 
 
 @kernel
+def is_large(g: Graph, island: int) -> bool:
+    """Whether an island has many bodies."""
+    return bool(g.start[island + 1] - g.start[island] > SMALL)
+
+
+@kernel
 def edge_island(g: Graph, k: int) -> int:
     """Island of edge k."""
     a = g.edges[2 * k]

@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 import tangere as tg
 from tangere._jit import JIT_DISABLED
 from tangere.bench import heap
-from tangere.contact.implicit import newton
+from tangere.contact.implicit import advance, newton, parts
 from tangere.contact.implicit.newton import BY_GRADIENTS, IN_COLLAPSE, TOLERANCE
 from tangere.contact.implicit.record import (
     BREAKS,
@@ -214,7 +214,8 @@ def test_momentum_balances_in_a_large_heap() -> None:
 @pytest.mark.skipif(not JIT_DISABLED, reason="compiled code has its constants inside")
 def test_a_few_bodies_by_the_rules_for_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Contacts change early and bodies are held still, as in heaps too large for plain Python."""
-    monkeypatch.setattr(newton, "SMALL", 1)
+    for module in (newton, parts, advance):
+        monkeypatch.setattr(module, "is_large", lambda g, island: True)
     monkeypatch.setattr(newton, "MANY", 0.9)  # of so few, two rings are nearly all
     monkeypatch.setattr(newton, "RINGS", 1)
     held = []

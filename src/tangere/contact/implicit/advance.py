@@ -14,10 +14,11 @@ from tangere._jit import kernel
 from tangere._ptr import PtrF8, off
 from tangere.collision.broad import update_boxes, update_pairs
 from tangere.contact.implicit.again import gather_again
+from tangere.contact.implicit.changes import let_go
 from tangere.contact.implicit.evaluate import evaluate
 from tangere.contact.implicit.gather import gather
 from tangere.contact.implicit.keep import finish
-from tangere.contact.implicit.newton import ROUGHLY, SLIPS, TOLERANCE, is_large, let_go
+from tangere.contact.implicit.newton import ROUGHLY, SLIPS, TOLERANCE
 from tangere.contact.implicit.record import (
     POINT_KIND,
     SPRING_KIND,
@@ -54,9 +55,9 @@ from tangere.contact.implicit.record import (
     touch,
 )
 from tangere.contact.implicit.scope import Scope, moves, stamped
-from tangere.contact.implicit.share import solve_islands
+from tangere.contact.implicit.share import UNSOLVED, solve_islands
 from tangere.contact.implicit.stored import forestall, overdrawn, set_limit
-from tangere.dynamics.islands import find_islands, same_edges
+from tangere.dynamics.islands import find_islands, is_large, same_edges
 from tangere.dynamics.rigid import free_rotation, stiff_share, world_point
 from tangere.maths.quat import matrix_into, product, turn_back, unit
 from tangere.maths.vec import basis, norm, scale, sub
@@ -130,11 +131,14 @@ def advance(e: Scope, fresh: bool) -> int:
         for i in range(6 * (e.z.bodies + e.z.floors)):
             v.ahead.base[i] = v.ahead.guess[i]
             v.ahead.guess[i] = v.ahead.twist[i]
-    yields = False
     for k in range(t.used[0]):
-        yields = overdrawn(t, touch(t, k), v.ahead.twist, e.dt) or yields
-    if yields:
-        _solve(e, False, TOLERANCE)
+        c = touch(t, k)
+        if overdrawn(t, c, v.ahead.twist, e.dt):
+            v.residual[_island(e, c)] = UNSOLVED
+    solve_islands(e, False, TOLERANCE)
+    v.report[REPORT_RESIDUAL] = 0.0
+    for island in range(g.known[1]):
+        v.report[REPORT_RESIDUAL] = max(v.report[REPORT_RESIDUAL], v.residual[island])
     finish(e)
     return OK
 
@@ -149,7 +153,7 @@ def _foresee(e: Scope, again: bool) -> None:
     v = e.w.solver
     t = v.touches
     for island in range(v.graph.known[1]):
-        if is_large(v, island):
+        if is_large(v.graph, island):
             for at in range(t.start[island], t.start[island + 1]):
                 c = touch(t, t.list[at])
                 if c.ints[TI_NEW] == 1:
@@ -187,10 +191,9 @@ def _rebound(e: Scope) -> None:
 def _solve(e: Scope, hope: bool, tolerance: float) -> None:
     """Solve all islands to a residual."""
     v = e.w.solver
-    v.report[REPORT_RESIDUAL] = 0.0
-    solve_islands(e, hope, tolerance)
     for island in range(v.graph.known[1]):
-        v.report[REPORT_RESIDUAL] = max(v.report[REPORT_RESIDUAL], v.residual[island])
+        v.residual[island] = UNSOLVED
+    solve_islands(e, hope, tolerance)
 
 
 @kernel

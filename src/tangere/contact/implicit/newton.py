@@ -20,29 +20,22 @@ from __future__ import annotations
 
 from tangere._jit import kernel
 from tangere._ptr import off
-from tangere.contact.implicit.evaluate import breaks
 from tangere.contact.implicit.parts import (
     ASSEMBLE,
     BALANCE,
     BEND,
     BEND_HOPING,
+    CHANGE,
     CLEAR,
     EVALUATE,
     GO,
     all_parts,
 )
 from tangere.contact.implicit.record import (
-    BREAKS,
-    HOLDS,
-    TI_EARLY,
     TI_EDGE,
-    TI_MODE,
-    Touch,
-    local_twist,
     touch,
 )
-from tangere.contact.implicit.stored import overdrawn
-from tangere.dynamics.islands import SMALL, list_moving
+from tangere.dynamics.islands import is_large, list_moving
 from tangere.dynamics.solve import solve
 from tangere.model import Model
 from tangere.solver import FEELS, MOVES, RESTS, Solver
@@ -82,7 +75,7 @@ def solve_island(
     """Minimise the step problem of one island; returns the rounds made and the residual [m/s]."""
     g = v.graph
     size = int(g.start[island + 1] - g.start[island])
-    large = is_large(v, island)
+    large = is_large(g, island)
     final = tolerance == TOLERANCE
     _hold_none(v, island)
     residual, _ = _gradient(m, v, island, dt)
@@ -98,7 +91,7 @@ def solve_island(
     while True:
         if residual <= near and changes < most_changes:
             known = residual <= max(ROUGHLY, tolerance)
-            if change(v, island, dt, large, known):
+            if all_parts(m, v, dt, CHANGE, island, 0.0 if known else CREEPS) > 0.0:
                 _hold_none(v, island)
                 residual, _ = _gradient(m, v, island, dt)
                 since, changes, length, slow = 0, changes + 1, 0.0, False
@@ -187,56 +180,6 @@ def _list(v: Solver, island: int) -> None:
         ):
             busy += 1
     t.working[island] = busy - first
-
-
-@kernel
-def is_large(v: Solver, island: int) -> bool:
-    """Whether an island has many bodies."""
-    return bool(v.graph.start[island + 1] - v.graph.start[island] > SMALL)
-
-
-@kernel
-def change(v: Solver, island: int, dt: float, large: bool, known: bool) -> bool:
-    """Whether there were contacts that do not behave as was assumed; they are changed.
-
-    known: the solution is; else it is near.
-    """
-    t = v.touches
-    found = False
-    for at in range(t.start[island], t.start[island + 1]):
-        c = touch(t, t.list[at])
-        found = let_go(v, c, dt, 0.0 if known else CREEPS) or found
-        if large:
-            found = overdrawn(t, c, v.ahead.twist, dt) or found
-            found = _hold_again(v, c, dt) or found
-    return found
-
-
-@kernel
-def let_go(v: Solver, c: Touch, dt: float, speed: float) -> bool:
-    """Whether a patch that was taken to hold does not; it is limited point by point from now.
-
-    speed: at which it slips at least, 0 if the solution is known. Before, only what clearly slips
-    is let go: loads of bodies at rest depend on who is.
-    """
-    if c.ints[TI_MODE] != HOLDS or not breaks(v.touches, c, v.ahead.twist, dt):
-        return False
-    if speed > 0.0:
-        _, _, _, u1, u2, _ = local_twist(c, v.ahead.twist)
-        if c.ints[TI_EARLY] != 0 or u1 * u1 + u2 * u2 < speed * speed:
-            return False
-        c.ints[TI_EARLY] = 1
-    c.ints[TI_MODE] = BREAKS
-    return True
-
-
-@kernel
-def _hold_again(v: Solver, c: Touch, dt: float) -> bool:
-    """Whether a patch was broken early that would have held; it does."""
-    if c.ints[TI_EARLY] != 1 or breaks(v.touches, c, v.ahead.twist, dt):
-        return False
-    c.ints[TI_MODE], c.ints[TI_EARLY] = HOLDS, 2
-    return True
 
 
 @kernel

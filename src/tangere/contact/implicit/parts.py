@@ -11,6 +11,7 @@ from math import sqrt
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, local_f8, off
+from tangere.contact.implicit.changes import change
 from tangere.contact.implicit.evaluate import bend, evaluate
 from tangere.contact.implicit.record import (
     TF_ARM_A,
@@ -23,6 +24,7 @@ from tangere.contact.implicit.record import (
     add_side,
     touch,
 )
+from tangere.dynamics.islands import is_large
 from tangere.dynamics.team import (
     LEAST,
     first_part,
@@ -34,26 +36,25 @@ from tangere.dynamics.team import (
 from tangere.model import Model
 from tangere.solver import MOVES, Solver
 
-# Tasks, beside those of dynamics.gradients; a length goes with BEND and GO. For contacts:
+# Tasks, beside those of dynamics.gradients. For contacts of bodies that move (CHANGE: for all):
 EVALUATE = 16  # force
-BEND, BEND_HOPING = 17, 18  # curvature
+BEND, BEND_HOPING = 17, 18  # curvature, after a share of the Newton step
+CHANGE = 19  # those that do not behave as was assumed, at a speed; gives their number
 # For bodies that move (BALANCE: that feel it):
-BALANCE = 19  # gradient and residual; gives the slope along the step
-CLEAR = 20  # columns of the matrix, where it is factored
-ASSEMBLE = 21  # rows of the matrix and the right-hand side
-GO = 22  # a share of the Newton step; gives the slope where they were
+BALANCE = 20  # gradient and residual; gives the slope along the step
+CLEAR = 21  # columns of the matrix, where it is factored
+ASSEMBLE = 22  # rows of the matrix and the right-hand side
+GO = 23  # a share of the Newton step; gives the slope where they were
 
 
 @kernel
 def all_parts(m: Model, v: Solver, dt: float, task: int, island: int, number: float) -> float:
-    """Do a task for all of an island; returns the sum of what its parts give, if for bodies."""
-    parts = part_count(_items(v, task, island), LEAST)
+    """Do a task for all of an island; returns the sum of what its parts give."""
+    parts = part_count(_items(v, task, island), _least(v, task, island))
     part = first_part(v.queue, v.given, task, island, number, parts)
     while part >= 0:
         newton_part(m, v, dt, task, island, number, part)
         part = next_part(v.queue, part, parts)
-    if task <= BEND_HOPING:
-        return 0.0
     return part_sum(off(v.matrix.sums, v.graph.start[island]), parts)
 
 
@@ -62,7 +63,20 @@ def _items(v: Solver, task: int, island: int) -> int:
     """How many bodies or contacts a task is for."""
     if task <= BEND_HOPING:
         return int(v.touches.working[island])
+    if task == CHANGE:
+        return int(v.touches.start[island + 1] - v.touches.start[island])
     return int(v.graph.feelers[island] if task == BALANCE else v.graph.movers[island])
+
+
+@kernel
+def _least(v: Solver, task: int, island: int) -> int:
+    """Bodies or contacts in the least part: there are no more parts than bodies, for their sums."""
+    if task >= BALANCE:
+        return LEAST
+    g, t = v.graph, v.touches
+    bodies = g.start[island + 1] - g.start[island]
+    contacts = t.start[island + 1] - t.start[island]
+    return int(LEAST * max(1, (contacts + bodies - 1) // bodies))
 
 
 @kernel
@@ -71,19 +85,18 @@ def newton_part(
 ) -> None:
     """Do one part of a task."""
     g, t = v.graph, v.touches
-    first, end = part_range(_items(v, task, island), LEAST, part)
-    if task == EVALUATE:
-        for at in range(t.start[island] + first, t.start[island] + end):
-            evaluate(t, touch(t, t.busy[at]), v.ahead.twist, dt)
-        return
-    if task <= BEND_HOPING:
-        for at in range(t.start[island] + first, t.start[island] + end):
-            bend(t, touch(t, t.busy[at]), v.ahead.twist, dt, task == BEND_HOPING, number)
-        return
-    start = g.start[island]
+    first, end = part_range(_items(v, task, island), _least(v, task, island), part)
     total = 0.0
+    start = g.start[island] if task >= BALANCE else t.start[island]
     for k in range(start + first, start + end):
-        if task == BALANCE:
+        if task == EVALUATE:
+            evaluate(t, touch(t, t.busy[k]), v.ahead.twist, dt)
+        elif task <= BEND_HOPING:
+            bend(t, touch(t, t.busy[k]), v.ahead.twist, dt, task == BEND_HOPING, number)
+        elif task == CHANGE:
+            if change(v, touch(t, t.list[k]), dt, is_large(g, island), number):
+                total += 1.0
+        elif task == BALANCE:
             total += _balance(m, v, dt, g.feeling[k])
         elif task == GO:
             total += _go(v, g.member[g.moving[k]], number)
@@ -92,7 +105,7 @@ def newton_part(
                 v.matrix.lower[j] = 0.0
         else:
             _assemble(m, v, dt, g.moving[k], g.direct[island] != 0)
-    v.matrix.sums[start + part] = total
+    v.matrix.sums[g.start[island] + part] = total
 
 
 @kernel

@@ -6,6 +6,8 @@ nor when. Those of many bodies are solved one after the other, and all have a pa
 
 from __future__ import annotations
 
+from math import inf
+
 from tangere._jit import kernel
 from tangere._ptr import add, load, store
 from tangere.contact.implicit.gather import MEET, gather_part
@@ -29,11 +31,12 @@ from tangere.solver import REPORT_SOLVES, Solver
 ISLANDS, ISLANDS_HOPING = 32, 33
 # An island of so many bodies is solved by all.
 CROWD = 500
+UNSOLVED = inf  # residual of an island that is to be solved
 
 
 @kernel
 def solve_islands(e: Scope, hope: bool, tolerance: float) -> None:
-    """Solve all islands, each to a residual; returns when all are solved.
+    """Solve the islands whose residual is UNSOLVED; returns when all are solved.
 
     hope: points not yet pressing count as stiff at first.
     """
@@ -46,7 +49,7 @@ def solve_islands(e: Scope, hope: bool, tolerance: float) -> None:
     wait_for_all(q)
     store(q, OPEN, 1)
     for island in range(count):
-        if _is_crowd(v, island):
+        if v.residual[island] == UNSOLVED:
             _solve(e, island, hope, tolerance)
     store(q, OPEN, 0)
     v.report[REPORT_SOLVES] += q[ROUNDS]
@@ -64,7 +67,7 @@ def help_next(e: Scope, back: bool) -> bool:
     if task >= MEET:
         gather_part(stamped(e, int(number)), task, part)
     elif task >= ISLANDS:
-        if not _is_crowd(v, part):
+        if v.residual[part] == UNSOLVED and not _is_crowd(v, part):
             _solve(e, part, task == ISLANDS_HOPING, number)
     elif task >= EVALUATE:
         newton_part(e.m, v, e.dt, task, q[ISLAND], number, part)
