@@ -10,12 +10,15 @@ therefore take `ptr(array)` and index flat: element (i, j) of an (n, 3) array is
 
 `load`, `store` and `swap` are sequentially consistent accesses to a whole number that another
 thread or process changes: what was written before a `store` or `swap` is seen after the `load` or
-`swap` that finds its value. In plain Python this holds between threads alone.
+`swap` that finds its value. In plain Python this holds between threads alone. A thread that looks
+for such a change again and again calls `relax` in between.
 """
 
 from __future__ import annotations
 
+import platform
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -78,6 +81,10 @@ if JIT_DISABLED:
             old = int(p[i])
             p[i] = old + v
         return old
+
+    def relax() -> None:
+        """Let others work while there is nothing to do but to look again."""
+        time.sleep(0.0)
 
 elif CHECKED:
     from numba.core import types
@@ -185,6 +192,9 @@ else:
     local_i8 = _stack_array(types.int64)
 
 if not JIT_DISABLED:
+    from llvmlite import ir
+    from numba.core import cgutils
+
     ORDER, ALIGN = "seq_cst", 8
 
     def _place(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -236,3 +246,21 @@ if not JIT_DISABLED:
 
     if not CHECKED:
         load, store, swap, add = _load, _store, _swap, _add
+
+    X86 = platform.machine() in ("x86_64", "AMD64")
+
+    @intrinsic
+    def relax(context: Any) -> Any:
+        """Let others work while there is nothing to do but to look again.
+
+        On x86: two threads may share a core, and one that only looks would take half of it.
+        """
+
+        def generate(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+            if X86:
+                kind = ir.FunctionType(ir.VoidType(), [])
+                pause = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse2.pause")
+                builder.call(pause, [])
+            return ctx.get_dummy_value()
+
+        return types.void(), generate

@@ -37,7 +37,7 @@ MOST = 4
 # Shares per thread: contacts are not equally dear, and a core may be busy with something else.
 SHARES = 8
 # A helper looks into the queue so many times (10 µs) before it sleeps for so long [s].
-LOOKS, NAP = 1_000, 3e-5
+LOOKS, NAP = 300, 3e-5
 
 
 def crew_size(parts: int) -> int:

@@ -15,7 +15,7 @@ number. Parts are small where the two ends meet.
 from __future__ import annotations
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8, PtrI8, add, load, store
+from tangere._ptr import PtrF8, PtrI8, add, load, relax, store
 
 # Words of Solver.queue; those that are written often are on cache lines of their own.
 NEXT = 0  # parts given out at the front, times 2²⁰ those at the back, times 2⁴⁰ all there are
@@ -135,4 +135,4 @@ def part_done(q: PtrI8) -> None:
 def wait_for_all(q: PtrI8) -> None:
     """Wait for parts in the hands of others."""
     while load(q, LEFT) > 0:
-        pass
+        relax()

@@ -44,12 +44,15 @@ from tangere.solver import FEELS, MOVES, RESTS, Solver
 # this, or this share of the first residual, but no more than that.
 TOLERANCE, BY_GRADIENTS, LITTLE, IN_COLLAPSE = 1e-9, 1e-6, 1e-8, 1e-5
 # A pass that only finds the pose needs less. In a large island it needs this, or this share of the
-# first residual, up to where contacts may change: in a collapse some always do, and the matrix
-# exceeds M so much that v is known a thousand times better.
-ROUGHLY, COARSELY, LESS, NEAR = 1e-4, 1e-2, 1e-3, 0.3
+# first residual, but no more than that: in a collapse the matrix exceeds M so much that v is known
+# a thousand times better.
+ROUGHLY, COARSELY, LESS, LOOSELY = 1e-4, 1e-2, 1e-3, 1.0
+# In a large island, contacts may change from this residual on.
+NEAR = 0.3
 MOST_ROUNDS = 250
-# Steps made in full after the start and after a change of contacts, and in a large island.
-IN_FULL, IN_FULL_LARGE = 5, 8
+# Steps made in full after the start and after a change of contacts; in a large island, and where
+# all of its bodies move: what overshoots in few places is mended there by the rounds to come.
+IN_FULL, IN_FULL_LARGE, IN_FULL_ALL = 5, 8, 40
 # A step is shortened while the slope along it exceeds this share of the first, upwards.
 OVERSHOOT = 0.1
 MOST_CUTS = 16
@@ -80,12 +83,11 @@ def solve_island(
     _hold_none(v, island)
     residual, _ = _gradient(m, v, island, dt)
     if large and not final:
-        tolerance = min(max(COARSELY, LESS * residual), NEAR)
+        tolerance = min(max(COARSELY, LESS * residual), LOOSELY)
     elif g.direct[island] == 0:
         tolerance = min(max(BY_GRADIENTS, LITTLE * residual), IN_COLLAPSE)
     near = NEAR if large else tolerance
     most_changes = MOST_CHANGES if final or not large else 0
-    in_full = IN_FULL_LARGE if large else IN_FULL
     rounds, since, changes = 0, 0, 0
     length, slow, spent = 0.0, False, 0.0
     while True:
@@ -114,6 +116,7 @@ def solve_island(
         slope = all_parts(m, v, dt, GO, island, length)
         before = residual
         residual, now = _gradient(m, v, island, dt)
+        in_full = IN_FULL if not large else IN_FULL_LARGE if held else IN_FULL_ALL
         if since > in_full:
             length, residual = _shorten(m, v, island, dt, slope, now, residual)
             if not residual < before and length * _largest(v, island) < tolerance and not held:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import inf
 
 from tangere._jit import kernel
-from tangere._ptr import add, load, store
+from tangere._ptr import add, load, relax, store
 from tangere.contact.implicit.gather import MEET, gather_part
 from tangere.contact.implicit.newton import solve_island
 from tangere.contact.implicit.parts import EVALUATE, newton_part
@@ -96,5 +96,8 @@ def help_out(e: Scope, patience: int) -> None:
     """Have a part in what another thread has to do, until there was nothing for so many looks."""
     looks = 0
     while looks < patience:
-        busy = help_next(e, True) or load(e.w.solver.queue, OPEN) == 1
-        looks = 0 if busy else looks + 1
+        if help_next(e, True):
+            looks = 0
+        else:
+            relax()
+            looks = 0 if load(e.w.solver.queue, OPEN) == 1 else looks + 1
