@@ -193,12 +193,12 @@ PF_VOLUME = 21  # overlap volume [m³]
 PF_DEPTH = 22  # overlap along the normal [m]
 PF_MOMENTS = 23  # 3: second area moments xx, xy, yy about the centre in basis(normal) [m⁴]
 PF_LAW = 26  # 5: k, b, k_t, b_t and S_A used by the last step
-PF_MEET = 23  # 5, in implicit steps instead of these: deepest point, depth, way moved together [m]
 PF_STORED = 31  # energy of the normal springs [J]
 PF_HELD = 32  # energy of the friction spring [J]
 PF_SPARE = 33  # energy put into the contact beyond what its springs hold [J]
 PF_LAG = 34  # normal force that limits friction [N]
-NF = 36
+PF_MEET = 35  # 5: deepest point, depth, and way the parts are moved together [m]
+NF = 40
 NS = 16  # integrals over the patch of one pair, see contact.volume.patch
 
 
