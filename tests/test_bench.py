@@ -147,6 +147,20 @@ def test_json_holds_the_rows_of_the_tables(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.nojit
+def test_a_narrow_terminal_loses_no_digit(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    spent = report.spread([1.2345678])  # a step of the largest heap takes about a second
+    row: report.Row = {"blocks": 10_000, "heaps": 1, "contacts / block": 1.45, **spent}
+    row = {**row, "mean [µs]": 1_234_567.8, "mean / block [µs]": 123.45678}
+    report.show(report.Result("heap", {}, [report.Table("a cube of blocks", [row])]))
+    told = capsys.readouterr().out
+    assert told.count("1234568") == 5
+    assert max(len(line) for line in told.splitlines()) <= 80
+
+
+@pytest.mark.nojit
 @pytest.mark.usefixtures("few_pairs")
 def test_tables_show_every_row_and_its_units(capsys: pytest.CaptureFixture[str]) -> None:
     bench.run(["volume"], rounds=1)

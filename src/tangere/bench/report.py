@@ -72,16 +72,25 @@ def line_fit(x: Sequence[float], y: Sequence[float]) -> tuple[float, float, floa
 
 def show(result: Result) -> None:
     """Print the tables of a result."""
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table as Grid
 
     console = Console()
     for table in result.tables:
-        grid = Grid(title=escape(table.title), title_justify="left", title_style="bold")
+        # nine columns of a heap's times fit into 80 characters without lines between them
+        grid = Grid(
+            title=escape(table.title),
+            title_justify="left",
+            title_style="bold",
+            box=SIMPLE_HEAD,
+            pad_edge=False,
+            collapse_padding=True,
+        )
         for column, value in table.rows[0].items():
             side: Literal["left", "right"] = "left" if isinstance(value, str) else "right"
-            grid.add_column(escape(column), justify=side)
+            grid.add_column(escape(column), justify=side, overflow="fold")
         for row in table.rows:
             grid.add_row(*(_cell(value) for value in row.values()))
         console.print(grid)
@@ -93,4 +102,6 @@ def show(result: Result) -> None:
 def _cell(value: str | float | None) -> str:
     if value is None:
         return "–"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
+    return str(value)
