@@ -131,11 +131,13 @@ def advance(e: Scope, fresh: bool) -> int:
         for i in range(6 * (e.z.bodies + e.z.floors)):
             v.ahead.base[i] = v.ahead.guess[i]
             v.ahead.guess[i] = v.ahead.twist[i]
+    yields = False
     for k in range(t.used[0]):
         c = touch(t, k)
         if overdrawn(t, c, v.ahead.twist, e.dt):
-            v.residual[_island(e, c)] = UNSOLVED
-    solve_islands(e, False, TOLERANCE)
+            v.residual[_island(e, c)], yields = UNSOLVED, True
+    if yields:
+        solve_islands(e, False, TOLERANCE)
     v.report[REPORT_RESIDUAL] = 0.0
     for island in range(g.known[1]):
         v.report[REPORT_RESIDUAL] = max(v.report[REPORT_RESIDUAL], v.residual[island])
