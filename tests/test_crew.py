@@ -16,7 +16,7 @@ from tangere.collision.broad import BITS
 from tangere.contact.implicit import gather, parts, share
 from tangere.contact.implicit.share import ISLANDS, UNSOLVED
 from tangere.crew import Crew, crew_size, shares
-from tangere.dynamics import gradients
+from tangere.dynamics import gradients, islands
 from tangere.dynamics.team import BITS as TICKET_BITS
 from tangere.dynamics.team import JOB, LEFT, NEXT, ROUNDS
 from tangere.model import OK
@@ -108,8 +108,8 @@ def test_a_large_heap_does_not_care_who_solves_what() -> None:
         return sim
 
     alone = fallen(1)
-    islands = alone._c.work.solver.graph
-    assert np.diff(islands.start[: islands.known[1] + 1]).max() > share.CROWD
+    graph = alone._c.work.solver.graph
+    assert np.diff(graph.start[: graph.known[1] + 1]).max() > share.CROWD
     for size in (2, 3):
         assert_same(fallen(size), alone)
 
@@ -118,7 +118,7 @@ def test_a_large_heap_does_not_care_who_solves_what() -> None:
 def test_islands_that_are_solved_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = moved(heap(), 1, "implicit", steps=4)
     monkeypatch.setattr(share, "CROWD", 2)
-    for module in (gather, parts, gradients):
+    for module in (gather, parts, gradients, islands):
         monkeypatch.setattr(module, "LEAST", 1)
     for size in (1, 2):
         together = moved(heap(), size, "implicit", steps=4)

@@ -35,14 +35,20 @@ class Graph(NamedTuple):
     | direct     | 1: island is factorised, 0: conjugate gradients               | (n,)    |
     | column     | first row of each place's column of the factor                | (n+1,)  |
     | row        | places of the rows                                            | (b,)    |
+    | half       | of each island by gradients, first place of its second half   | (n,)    |
     | beside_start | first entry of each place in `beside`                       | (n+1,)  |
     | beside     | ends of edges at each place: twice the edge, plus 0 or 1      | (2e,)   |
-    | slot       | where the two ends of an edge are in `beside`, if they move   | (e, 2)  |
     | still      | of a place, for now: its body moves, or is held, beside one   |         |
     |            | that moves or not (`MOVES`, `FEELS`, `RESTS`)                 | (n,)    |
     | moving, feeling | of each island, from its first place on: places of the   |         |
     |            | bodies that move; those, and those beside                     | (n,)    |
     | movers, feelers | how many, of each island                                 | (n,)    |
+    | rank       | of a place, its index in `moving`; −1: held still             | (n,)    |
+    | middle, apart | of each island by gradients, two indices into `moving`:    |         |
+    |            | bodies before `middle` touch none from there to `apart`       | (n,)    |
+    | entry      | of each rank, first of its entries in `Matrix.links`: one for |         |
+    |            | every edge to a lower rank                                    | (n,)    |
+    | entries    | how many, of each island                                      | (n,)    |
     | fill, degree, head, before, after, bits | scratch of the ordering          | …       |
     """
 
@@ -60,14 +66,19 @@ class Graph(NamedTuple):
     direct: IntArray
     column: IntArray
     row: IntArray
+    half: IntArray
     beside_start: IntArray
     beside: IntArray
-    slot: IntArray
     still: IntArray
     moving: IntArray
     feeling: IntArray
     movers: IntArray
     feelers: IntArray
+    rank: IntArray
+    middle: IntArray
+    apart: IntArray
+    entry: IntArray
+    entries: IntArray
     fill: IntArray
     degree: IntArray
     head: IntArray
@@ -83,25 +94,27 @@ class Matrix(NamedTuple):
     | diagonal   | blocks of the bodies, then their factors                     | (n, 36)  |
     | lower      | blocks below the diagonal, where it is factored              | (b, 36)  |
     | x          | right-hand side, then the solution                           | (n, 6)   |
-    | rank       | of a place, its index in `Graph.moving`; −1: held still      | (n,)     |
-    | near       | of an entry of `Graph.beside`, rank of the other; −1: none   | (2e,)    |
-    | scaled     | of an entry of `Graph.beside`, its block, where it is not;   |          |
-    |            | scaled then, and by columns                                  | (2e, 36) |
-    | y, r, p, q | vectors of the conjugate gradients, by rank; p, q and scaled |          |
-    |            | in single precision                                          | (n, 6)   |
+    | links      | where it is not: rank, lower rank (−1: none after all) and   |          |
+    |            | entry of `scaled`, of each edge in the order of ranks        | (e, 3)   |
+    | bounds     | of each island, links in use: first, first of the second     |          |
+    |            | half, first of those that stand between, end                 | (n, 4)   |
+    | scaled     | blocks of edges; scaled then, and by columns                 | (e, 36)  |
+    | y, r, p, t, f | vectors of the conjugate gradients, by rank; p, t, f and  |          |
+    |            | scaled in single precision                                   | (n, 6)   |
     | sums       | of the parts of a task, see `dynamics.team`                  | (n,)     |
     """
 
     diagonal: Array
     lower: Array
     x: Array
-    rank: IntArray
-    near: IntArray
+    links: IntArray
+    bounds: IntArray
     scaled: Array
     y: Array
     r: Array
     p: Array
-    q: Array
+    t: Array
+    f: Array
     sums: Array
 
 
@@ -204,14 +217,19 @@ def solver_pointers(v: Solver) -> Solver:
             ptr(g.direct),
             ptr(g.column),
             ptr(g.row),
+            ptr(g.half),
             ptr(g.beside_start),
             ptr(g.beside),
-            ptr(g.slot),
             ptr(g.still),
             ptr(g.moving),
             ptr(g.feeling),
             ptr(g.movers),
             ptr(g.feelers),
+            ptr(g.rank),
+            ptr(g.middle),
+            ptr(g.apart),
+            ptr(g.entry),
+            ptr(g.entries),
             ptr(g.fill),
             ptr(g.degree),
             ptr(g.head),
@@ -223,13 +241,14 @@ def solver_pointers(v: Solver) -> Solver:
             ptr(a.diagonal),
             ptr(a.lower),
             ptr(a.x),
-            ptr(a.rank),
-            ptr(a.near),
+            ptr(a.links),
+            ptr(a.bounds),
             ptr(a.scaled),
             ptr(a.y),
             ptr(a.r),
             ptr(a.p),
-            ptr(a.q),
+            ptr(a.t),
+            ptr(a.f),
             ptr(a.sums),
         ),
         Ahead(
@@ -294,14 +313,19 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
             direct=ints(n),
             column=ints(n + 1),
             row=ints(blocks),
+            half=ints(n),
             beside_start=ints(n + 1),
             beside=ints(2 * contacts),
-            slot=ints(contacts, 2),
             still=ints(n),
             moving=ints(n),
             feeling=ints(n),
             movers=ints(n),
             feelers=ints(n),
+            rank=ints(n),
+            middle=ints(n),
+            apart=ints(n),
+            entry=ints(n),
+            entries=ints(n),
             fill=ints(n + 1),
             degree=ints(n),
             head=ints(n),
@@ -313,13 +337,14 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
             diagonal=np.zeros((n, 36)),
             lower=np.zeros((blocks, 36)),
             x=np.zeros((n, 6)),
-            rank=ints(n),
-            near=ints(2 * contacts),
-            scaled=np.zeros((2 * contacts, 36), np.float32),
+            links=ints(contacts, 3),
+            bounds=ints(n, 4),
+            scaled=np.zeros((contacts, 36), np.float32),
             y=np.zeros((n, 6)),
             r=np.zeros((n, 6)),
             p=np.zeros((n, 6), np.float32),
-            q=np.zeros((n, 6), np.float32),
+            t=np.zeros((n, 6), np.float32),
+            f=np.zeros((n, 6), np.float32),
             sums=np.zeros(n),
         ),
         Ahead(

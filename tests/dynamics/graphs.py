@@ -18,7 +18,8 @@ Edges = list[tuple[int, int]]
 @kernel
 def _find(z: Sizes, v: Solver, count: int, room: int) -> int:
     """find_islands on arrays."""
-    return find_islands(z, solver_pointers(v).graph, count, room)
+    p = solver_pointers(v)
+    return find_islands(z, p.graph, p.ahead.position, count, room)
 
 
 @kernel
@@ -30,9 +31,13 @@ def _same(v: Solver, count: int) -> bool:
 @kernel
 def _solve(v: Solver, island: int, tolerance: float) -> int:
     """Solve on arrays."""
-    p = solver_pointers(v)
-    list_moving(p.graph, island)
-    return solve(p, island, tolerance)
+    return solve(solver_pointers(v), island, tolerance)
+
+
+@kernel
+def _list_moving(v: Solver, island: int) -> None:
+    """list_moving on arrays."""
+    list_moving(solver_pointers(v).graph, island)
 
 
 def offer(v: Solver, edges: Edges) -> None:
@@ -40,12 +45,20 @@ def offer(v: Solver, edges: Edges) -> None:
     v.graph.fresh[: len(edges)] = np.array(edges, np.int32).reshape(-1, 2)
 
 
-def islands_of(bodies: int, edges: Edges, room: int = 0) -> tuple[int, Solver]:
-    """Status and arrays after the search; `room` for blocks, ample if not given."""
+def islands_of(
+    bodies: int, edges: Edges, room: int = 0, positions: Array | None = None
+) -> tuple[int, Solver]:
+    """Status and arrays after the search; `room` for blocks, ample if not given.
+
+    Bodies lie on a line, as numbered, unless positions are given.
+    """
     v = new_solver(bodies, 0, max(len(edges), 1), 1, room or bodies * bodies + len(edges))
     for array in v.graph[3:]:
         array[:] = -99  # whatever is read must have been written
     v.graph.still[:] = 0
+    v.ahead.position[:bodies, 0] = np.arange(bodies)
+    if positions is not None:
+        v.ahead.position[:bodies] = positions
     offer(v, edges)
     status = int(_find(Sizes(bodies, 0, 0, 0), v, len(edges), room or len(v.graph.row)))
     return status, v
@@ -54,6 +67,20 @@ def islands_of(bodies: int, edges: Edges, room: int = 0) -> tuple[int, Solver]:
 def same(v: Solver, edges: Edges) -> bool:
     offer(v, edges)
     return bool(_same(v, len(edges)))
+
+
+def list_all(v: Solver) -> None:
+    """list_moving, by `still`, of every island."""
+    for island in range(int(v.graph.known[1])):
+        _list_moving(v, island)
+
+
+def iterate_all(v: Solver) -> None:
+    """Let all islands be as if they were too large to factor; their first half is as numbered."""
+    g = v.graph
+    g.direct[:] = 0
+    for island in range(int(g.known[1])):
+        g.half[island] = (g.start[island] + g.start[island + 1]) // 2
 
 
 def factor_and_solve(v: Solver, island: int, tolerance: float = 1e-7) -> int:
@@ -85,6 +112,24 @@ def tangle(n: int, count: int, seed: int = 0, fixed: int = 3) -> Edges:
         body = int(rng.integers(0, n))
         edges.append((-1, body) if k % 2 == 0 else (body, -1))
     return edges
+
+
+def box(*sides: int) -> tuple[Edges, Array]:
+    """Bodies on a grid, each joined to the next along every axis, and where they are.
+
+    The bodies are numbered, and the edges are listed, at random.
+    """
+    rng = np.random.default_rng(5)
+    number = rng.permutation(int(np.prod(sides))).reshape(sides)
+    positions = np.empty((number.size, 3))
+    positions[number.ravel()] = np.argwhere(number >= 0) + rng.uniform(-0.3, 0.3, (number.size, 3))
+    edges: Edges = []
+    for axis in range(3):
+        along = np.moveaxis(number, axis, 0)
+        pairs = zip(along[:-1].ravel(), along[1:].ravel(), strict=True)
+        edges += [(int(a), int(b)) for a, b in pairs]
+    rng.shuffle(edges)
+    return edges, positions
 
 
 def direct(g: Graph) -> list[bool]:

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dynamics.graphs import Edges, chain, direct, islands_of, ring, same, tangle, tree
+from dynamics.graphs import (
+    Edges,
+    box,
+    chain,
+    direct,
+    islands_of,
+    list_all,
+    ring,
+    same,
+    tangle,
+    tree,
+)
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from tangere.dynamics.islands import SMALL
+from tangere.dynamics.team import LEAST
 from tangere.model import OK, SOLVER_FULL
 from tangere.solver import Graph
 
@@ -178,10 +190,54 @@ def test_a_large_island_needs_no_room_for_a_factor() -> None:
 def test_members_of_a_large_island_are_numbered_as_edges_name_them() -> None:
     bodies = SMALL + 1
     edges = dense(bodies)[::-1]
-    _, v = islands_of(bodies, edges)
+    _, v = islands_of(bodies, edges, positions=np.zeros((bodies, 3)))  # no plane halves it
     named = list(dict.fromkeys(body for edge in edges for body in edge))
     assert v.graph.member.tolist() == named
     assert [named[p] for p in v.graph.place] == list(range(bodies))
+    assert v.graph.half[0] in (0, bodies)
+
+
+@pytest.mark.parametrize("sides", [(12, 5, 5), (5, 12, 5), (5, 6, 11)])
+def test_a_large_island_is_halved_across_its_longest_side(sides: tuple[int, int, int]) -> None:
+    edges, positions = box(*sides)
+    bodies, axis = len(positions), int(np.argmax(sides))
+    _, v = islands_of(bodies, edges, positions=positions)
+    g = v.graph
+    assert direct(g) == [False]
+    half = int(g.half[0])
+    assert half == pytest.approx(bodies / 2, abs=0.1 * bodies)
+    along = positions[g.member, axis]
+    assert along[:half].max() < along[half:].min()
+    named = list(dict.fromkeys(body for edge in edges for body in edge))
+    for members in (g.member[:half], g.member[half:]):
+        assert members.tolist() == [i for i in named if i in set(members.tolist())]
+    assert g.place[g.member].tolist() == list(range(bodies))
+
+
+@pytest.mark.parametrize("held", [0.0, 0.3, 0.9])
+def test_halves_do_not_touch_but_by_those_between(held: float) -> None:
+    edges, positions = box(12, 5, 5)
+    _, v = islands_of(len(positions), edges, positions=positions)
+    g = v.graph
+    g.still[:] = np.random.default_rng(1).uniform(size=len(positions)) < held
+    list_all(v)
+    count, middle, apart = int(g.movers[0]), int(g.middle[0]), int(g.apart[0])
+    assert count == np.count_nonzero(g.still == 0)
+    assert sorted(g.moving[:count]) == np.flatnonzero(g.still == 0).tolist()
+    assert g.rank[g.moving[:count]].tolist() == list(range(count))
+    assert (g.rank[g.still != 0] == -1).all()
+    ranks = np.sort(g.rank[g.place[np.array(edges)]], axis=1)
+    low, high = ranks[ranks[:, 0] >= 0].T
+    assert not np.any((low < middle) & (high >= middle) & (high < apart))
+    assert set(range(apart, count)) <= set(high[low < middle].tolist())
+    if count >= 2 * LEAST:
+        assert 0.3 * count < middle < apart <= count
+        assert count - apart < 0.2 * count  # one layer of twelve, if nothing is held
+    else:
+        assert middle == apart == count
+    # one entry for every edge to a lower rank
+    entries = np.append(g.entry[:count], g.entries[0])
+    assert np.diff(entries).tolist() == np.bincount(high, minlength=count).tolist()
 
 
 @pytest.mark.parametrize(("bodies", "edges"), GRAPHS)
@@ -192,7 +248,3 @@ def test_every_body_has_a_list_of_its_edges(bodies: int, edges: Edges) -> None:
         mine = g.beside[g.beside_start[p] : g.beside_start[p + 1]].tolist()
         ends = enumerate(body for pair in edges for body in pair)
         assert mine == [end for end, body in ends if body == g.member[p]]
-    for e, pair in enumerate(edges):
-        for end, body in enumerate(pair):
-            if body >= 0:
-                assert g.beside[g.slot[e, end]] == 2 * e + end

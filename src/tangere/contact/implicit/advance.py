@@ -62,7 +62,7 @@ from tangere.dynamics.rigid import free_rotation, stiff_share, world_point
 from tangere.maths.quat import matrix_into, product, turn_back, unit
 from tangere.maths.vec import basis, norm, scale, sub
 from tangere.model import NF, NK, OK, PF_LAG, PF_PRESS, SOLVER_FULL
-from tangere.solver import REPORT_PASSES, REPORT_RESIDUAL, REPORT_SOLVES
+from tangere.solver import REPORT_PASSES, REPORT_RESIDUAL, REPORT_SOLVES, Graph
 
 # Passes over the geometry.
 PASSES = 2
@@ -320,7 +320,7 @@ def _graph(e: Scope) -> int:
             a, b = i, j
         c.ints[TI_EDGE] = edges - 1
     if not same_edges(g, edges):
-        status = find_islands(e.z, g, edges, e.rooms[3])
+        status = find_islands(e.z, g, e.s.position, edges, e.rooms[3])
         if status != OK:
             return status
     islands = g.known[1]
@@ -333,13 +333,23 @@ def _graph(e: Scope) -> int:
     for k in range(islands):
         t.start[k + 1] += t.start[k]
         g.fill[k] = t.start[k]
-    for k in range(count):
-        c = touch(t, k)
-        if c.ints[TI_EDGE] >= 0:
-            island = _island(e, c)
-            t.list[g.fill[island]] = k
-            g.fill[island] += 1
+    for late in (False, True):
+        for k in range(count):
+            c = touch(t, k)
+            if c.ints[TI_EDGE] >= 0:
+                island = _island(e, c)
+                if _is_late(g, island, c.ints[TI_EDGE]) == late:
+                    t.list[g.fill[island]] = k
+                    g.fill[island] += 1
     return OK
+
+
+@kernel
+def _is_late(g: Graph, island: int, edge: int) -> bool:
+    """Whether an edge has a body in the second half of its island, which is another thread's."""
+    i = g.edges[2 * edge]
+    i = i if i >= 0 else g.edges[2 * edge + 1]
+    return bool(g.direct[island] == 0 and g.place[i] >= g.half[island])
 
 
 @kernel

@@ -80,6 +80,7 @@ def solve_island(
     size = int(g.start[island + 1] - g.start[island])
     large = is_large(g, island)
     final = tolerance == TOLERANCE
+    g.movers[island] = 0  # as far as listed
     _hold_none(v, island)
     residual, _ = _gradient(m, v, island, dt)
     if large and not final:
@@ -128,9 +129,12 @@ def solve_island(
 @kernel
 def _hold_none(v: Solver, island: int) -> None:
     """Let all bodies of an island move."""
-    for p in range(v.graph.start[island], v.graph.start[island + 1]):
-        v.graph.still[p] = MOVES
-    _list(v, island)
+    g = v.graph
+    first, end = g.start[island], g.start[island + 1]
+    for p in range(first, end):
+        g.still[p] = MOVES
+    if g.movers[island] < end - first:
+        _list(v, island)
 
 
 @kernel

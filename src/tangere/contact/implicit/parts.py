@@ -152,7 +152,7 @@ def _go(v: Solver, i: int, length: float) -> float:
 
 @kernel
 def _assemble(m: Model, v: Solver, dt: float, p: int, direct: bool) -> None:
-    """M + dt Jᵀ C J: the diagonal block at place p, and those of its edges to earlier places."""
+    """M + dt Jᵀ C J: the diagonal block at place p, and those of its edges to earlier bodies."""
     g, a, h, t = v.graph, v.matrix, v.ahead, v.touches
     i = g.member[p]
     block, coupling = off(a.diagonal, 36 * p), local_f8(36)
@@ -162,24 +162,33 @@ def _assemble(m: Model, v: Solver, dt: float, p: int, direct: bool) -> None:
         block[7 * k] = m.mass[i]
         for j in range(3):
             block[6 * (3 + k) + 3 + j] = h.inertia[9 * i + 3 * k + j]
+    entry = 0 if direct else g.entry[g.rank[p]]
     for at in range(g.beside_start[p], g.beside_start[p + 1]):
         edge, side = g.beside[at] // 2, g.beside[at] % 2
         other = g.edges[g.beside[at] ^ 1]
         q = g.place[other] if other >= 0 else p
-        couples = q < p and g.still[q] == MOVES
+        if direct:
+            couples = q < p and g.still[q] == MOVES
+        else:
+            couples = 0 <= g.rank[q] < g.rank[p]
+        curves = False
         for k in range(36):
             coupling[k] = 0.0
         k = t.first[edge]
         while k < t.used[0] and touch(t, k).ints[TI_EDGE] == edge:
             if _curves(touch(t, k)):
                 _add_contact(touch(t, k), side, dt, block, couples, coupling)
+                curves = True
             k += 1
         if couples and direct:
             for k in range(36):
                 a.lower[36 * g.block[edge] + k] += coupling[k]
         elif couples:
+            link = off(a.links, 3 * entry)
+            link[0], link[1], link[2] = g.rank[p], g.rank[q] if curves else -1, entry
             for k in range(36):
-                a.scaled[36 * at + k] = coupling[k]
+                a.scaled[36 * entry + k] = coupling[k]
+            entry += 1
     for k in range(6 * i, 6 * i + 6):
         a.x[k] = -h.gradient[k]
         h.base[k] = h.twist[k]
