@@ -154,7 +154,8 @@ class Touches(NamedTuple):
     | corners | corners of each polygon of a patch                         | (p,)       |
     | fan    | x, y about the centre and depth: apex, then corners         | (v, 3)     |
     | rub    | friction over its limit at the points of the triangle that  |            |
-    |        | ends at this corner, as a vector each, by the last round    | (v, 12)    |
+    |        | ends at this corner, as a vector each, by the last round:   |            |
+    |        | a guess, so single precision does                           | (v, 12)    |
     | start  | first entry of each island in `list`                        | (n+1,)     |
     | list   | contacts by island                                          | (c,)       |
     | busy   | those of a body that moves, of each island from its start on | (c,)      |
@@ -365,7 +366,7 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
             floats=np.zeros((contacts, NTF)),
             corners=ints(corners),
             fan=np.zeros((corners, 3)),
-            rub=np.zeros((corners, 12)),
+            rub=np.zeros((corners, 12), np.float32),
             start=ints(n + 1),
             list=ints(contacts),
             busy=ints(contacts),

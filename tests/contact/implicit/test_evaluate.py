@@ -149,9 +149,11 @@ def test_curvature_after_a_step_knows_the_friction_before(
 
     c(np.array([-0.2, 0.5, 1.0, *start]))
     found = c(np.array([-0.2, 0.5, 1.0, *end]), length=length).tangential
-    # g0 is found again as g1 less the step: a few roundings of the larger one
+    # g0 is found again as g1 less the step: a few roundings of the larger one; a patch keeps z in
+    # single precision
     size = largest(expected)
-    assert found == pytest.approx(expected, rel=1e-9, abs=1e-9 * size)
+    close = 1e-9 if kind == POINT_KIND else 2e-7
+    assert found == pytest.approx(expected, rel=close, abs=close * size)
     assert np.linalg.eigvalsh(found).min() >= -1e-12 * size  # else the step need not descend
     # anew, or when nothing moves any more, it is the slope itself
     steady = c(np.array([-0.2, 0.5, 1.0, *end]), length=1.0).tangential

@@ -319,7 +319,7 @@ def _rub(
     size = sqrt(g[0] * g[0] + g[1] * g[1])
     if length == 0.0:
         per = 1.0 / max(size, most)
-        z[0], z[1] = per * g[0], per * g[1]
+        z1, z2 = per * g[0], per * g[1]
     else:
         # where the step began
         g1, g2 = g[0] - length * change[0], g[1] - length * change[1]
@@ -332,14 +332,15 @@ def _rub(
             z1, z2 = (g1 + change[0]) / most, (g2 + change[1]) / most
         z1, z2 = z[0] + length * (z1 - z[0]), z[1] + length * (z2 - z[1])
         per = 1.0 / max(1.0, sqrt(z1 * z1 + z2 * z2))
-        z[0], z[1] = per * z1, per * z2
+        z1, z2 = per * z1, per * z2
+    z[0], z[1] = z1, z2
     if size <= most:
         return 1.0, 0.0, 1.0
     s, e1, e2 = most / size, g[0] / size, g[1] / size
     return (
-        s * (1.0 - z[0] * e1),
-        -0.5 * s * (z[0] * e2 + z[1] * e1),
-        s * (1.0 - z[1] * e2),
+        s * (1.0 - z1 * e1),
+        -0.5 * s * (z1 * e2 + z2 * e1),
+        s * (1.0 - z2 * e2),
     )
 
 
