@@ -80,7 +80,7 @@ def solve_island(
     size = int(g.start[island + 1] - g.start[island])
     large = is_large(g, island)
     final = tolerance == TOLERANCE
-    g.movers[island] = 0  # as far as listed
+    g.movers[island] = 0  # none is listed yet
     _hold_none(v, island)
     residual, _ = _gradient(m, v, island, dt)
     if large and not final:
