@@ -203,8 +203,14 @@ def is_large(g: Graph, island: int) -> bool:
 @kernel
 def edge_island(g: Graph, k: int) -> int:
     """Island of edge k."""
+    return int(g.island[edge_body(g, k)])
+
+
+@kernel
+def edge_body(g: Graph, k: int) -> int:
+    """The first body of edge k that can move."""
     a = g.edges[2 * k]
-    return int(g.island[a if a >= 0 else g.edges[2 * k + 1]])
+    return int(a if a >= 0 else g.edges[2 * k + 1])
 
 
 @kernel

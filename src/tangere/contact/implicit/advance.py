@@ -57,7 +57,13 @@ from tangere.contact.implicit.record import (
 from tangere.contact.implicit.scope import Scope, moves, stamped
 from tangere.contact.implicit.share import UNSOLVED, solve_islands
 from tangere.contact.implicit.stored import forestall, overdrawn, set_limit
-from tangere.dynamics.islands import find_islands, is_large, same_edges
+from tangere.dynamics.islands import (
+    edge_body,
+    edge_island,
+    find_islands,
+    is_large,
+    same_edges,
+)
 from tangere.dynamics.rigid import free_rotation, stiff_share, world_point
 from tangere.maths.quat import matrix_into, product, turn_back, unit
 from tangere.maths.vec import basis, norm, scale, sub
@@ -347,9 +353,7 @@ def _graph(e: Scope) -> int:
 @kernel
 def _is_late(g: Graph, island: int, edge: int) -> bool:
     """Whether an edge has a body in the second half of its island, which is another thread's."""
-    i = g.edges[2 * edge]
-    i = i if i >= 0 else g.edges[2 * edge + 1]
-    return bool(g.direct[island] == 0 and g.place[i] >= g.half[island])
+    return bool(g.direct[island] == 0 and g.place[edge_body(g, edge)] >= g.half[island])
 
 
 @kernel
@@ -361,9 +365,7 @@ def _moving(e: Scope, i: int) -> int:
 @kernel
 def _island(e: Scope, c: Touch) -> int:
     """Island of a contact."""
-    g = e.w.solver.graph
-    i = g.edges[2 * c.ints[TI_EDGE]]
-    return int(g.island[i if i >= 0 else g.edges[2 * c.ints[TI_EDGE] + 1]])
+    return edge_island(e.w.solver.graph, c.ints[TI_EDGE])
 
 
 @kernel
