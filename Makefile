@@ -1,7 +1,8 @@
 # Everything starts here and needs nothing but Python >= 3.11 and make.
 #
-#   make demo    open the interactive scene in the browser
-#   make test    the whole test suite, in the three builds, with coverage
+#   make demo      open the interactive scene in the browser
+#   make test      all tests but the slow ones, in three builds: about 20 minutes on two cores
+#   make test-all  the slow tests, too, every experiment in full: about 40 minutes
 #
 # Versions come from requirements/dev.lock; `make lock` resolves them anew from pyproject.toml.
 
@@ -15,37 +16,42 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3 p
 	$$p -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& { echo $$p; break; }; done)
 PIP := $(PY) -m pip --disable-pip-version-check
-INSTALL := $(PIP) install --quiet --constraint $(LOCK) --build-constraint $(LOCK)
+INSTALL := $(PIP) install --constraint $(LOCK) --build-constraint $(LOCK)
+INSTALL_LOG := $(VENV)/install.log
+# An installer's lines, warnings among them, are of use only when it fails.
+QUIETLY := >>$(INSTALL_LOG) 2>&1 || { tail -n 20 $(INSTALL_LOG) >&2; \
+	echo 'tangere: the installation failed; all it said: $(INSTALL_LOG)' >&2; exit 1; }
 PYTEST := $(PY) -m pytest
 SMALL := nojit and not slow and not browser
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick test-slow test-nojit test-checked lint format bench docs lock clean
+.PHONY: help demo test test-all test-compiled test-slow test-nojit test-checked lint format bench results docs lock clean
 
 help:
 	@sed -n 's/^#   //p' $(MAKEFILE_LIST)
-	@echo 'make test-quick | test-slow | lint | format | bench | docs | lock | clean'
+	@echo 'make test-nojit | test-checked | test-compiled | test-slow | lint | format | bench | results | docs | lock | clean'
 
 # ---------------------------------------------------------------- the virtual environment
 $(VENV)/.made:
 	@test -n "$(PYTHON)" || { echo 'tangere needs Python 3.11 or later with venv: none found; install it, or say make PYTHON=/path/to/python' >&2; exit 1; }
 	@echo 'making $(VENV) with $(PYTHON)'
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) install --quiet --upgrade --constraint $(LOCK) pip
+	@$(PIP) install --upgrade --constraint $(LOCK) pip $(QUIETLY)
 	@touch $@
 
 $(VENV)/.run: $(VENV)/.made pyproject.toml $(LOCK)
 	@echo 'installing tangere (about 600 MB with its libraries)'
-	@$(INSTALL) --editable .
+	@$(INSTALL) --editable . $(QUIETLY)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run
 	@echo 'installing the test tools and the other engines'
-	@$(INSTALL) --group dev
+	@$(INSTALL) --group dev $(QUIETLY)
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.run
-	@$(INSTALL) --group docs
+	@echo 'installing the tools for the pages'
+	@$(INSTALL) --group docs $(QUIETLY)
 	@touch $@
 
 # ---------------------------------------------------------------- use
@@ -56,16 +62,25 @@ demo: $(VENV)/.run
 bench: $(VENV)/.dev
 	$(VENV)/bin/tangere bench
 
+# Experiments and benchmarks whose sources have changed, stored for the pages; about an hour for all.
+results: $(VENV)/.dev
+	$(PY) docs/results.py
+
 docs: $(VENV)/.docs
 	$(VENV)/bin/sphinx-build -W --keep-going -b html docs docs/_build/html
 	@echo 'open docs/_build/html/index.html'
 
 # ---------------------------------------------------------------- check
 # The plain-Python build gives the coverage of the kernels; the checked build turns a bad index into
-# an error; the whole suite runs last, so that its closing line is the last one seen. Each compiled
+# an error; the compiled build runs last, and all of it but what is marked slow. Each compiled
 # build is warmed up first: otherwise all test processes would compile the same kernels at once.
 # Sessions in real time and pages in a browser come last and one at a time.
-test: test-nojit test-checked test-quick
+test:
+	@sed -n 's/^#   \(make test[-a-z]*\)  */\1: /p' $(firstword $(MAKEFILE_LIST))
+	@$(MAKE) --no-print-directory test-nojit test-checked test-compiled
+
+test-all: test
+	@$(MAKE) --no-print-directory test-slow
 
 test-nojit: $(VENV)/.dev
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -n auto -m '$(SMALL)' --cov --cov-report=term --cov-fail-under=$(MIN_COVERAGE)
@@ -74,7 +89,7 @@ test-checked: $(VENV)/.dev
 	TANGERE_CHECK=1 $(PY) -m tangere.warmup
 	TANGERE_CHECK=1 $(PYTEST) -n auto -m '$(SMALL)'
 
-test-quick: $(VENV)/.dev
+test-compiled: $(VENV)/.dev
 	$(PY) -m tangere.warmup
 	$(PYTEST) -n auto -m 'not slow and not live'
 	$(PYTEST) -m 'live and not slow'

@@ -1,4 +1,4 @@
-"""Two stored runs of `tangere bench --json` side by side; exit status 1 when ours got slower.
+"""Two runs of `tangere bench --json`, or stored ones, side by side; status 1 if ours got slower.
 
 Usage: python benchmarks/compare.py OLD.json NEW.json
 """
@@ -17,7 +17,8 @@ WORSE = 1.10  # new over old above which a loss must be explained
 def medians(path: Path) -> dict[str, float]:
     """Median time of every row that has one and is ours, by what identifies the row."""
     found: dict[str, float] = {}
-    for result in json.loads(path.read_text(encoding="utf-8")):
+    read = json.loads(path.read_text(encoding="utf-8"))
+    for result in read if isinstance(read, list) else [read]:
         for table in result["tables"]:
             for row in table["rows"]:
                 if TIME in row and row.get("engine", "tangere") == "tangere":

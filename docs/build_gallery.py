@@ -1,31 +1,18 @@
-"""Fill docs/_generated: the experiments' figures and verdicts, the drawings, the benchmark tables.
+"""Fill docs/_generated from what is stored: gallery, drawings, scenes and benchmark tables.
 
-    python docs/build_gallery.py            what `make docs` calls before it builds the pages
-    python docs/build_gallery.py --readme   also rewrite the table of results in README.md and the
-                                            pictures it shows
-
-An experiment runs again only when a source it depends on, or the set of other engines that are
-installed, has changed. No number on the pages is typed by hand.
+`make docs` calls it before it builds the pages. Nothing is measured here, so that it takes seconds:
+`results.py` does that. No number on the pages is typed by hand.
 """
 
 from __future__ import annotations
 
-import argparse
-import dataclasses
-import hashlib
-import json
-import shutil
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-DOCS = Path(__file__).resolve().parent
-ROOT = DOCS.parent
+from results import DOCS, QUOTE, ROOT, Job, all_jobs, words
+
 OUT = DOCS / "_generated"
-PACKAGE = ROOT / "src" / "tangere"
-# Nothing in these changes the result of an experiment.
-OUTSIDE = {"bench", "cli.py", "doctor.py", "viewer", "warmup.py"}
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 # The claims that the README shows: experiment, claim, and the claim in plain words.
@@ -35,6 +22,11 @@ HEADLINES = (
     ("stick-slip", "period", "weight pulled by a spring: period of stick and slip"),
     ("stick-slip", "creep-1ms", "block on a slope: creep over a minute"),
     ("falling-cube", "rest-5", "tilted cube dropped from 1 m: rests on its face after"),
+    (
+        "falling-cube",
+        "stiff-rest-depth",
+        "the same, 100 times as stiff, implicit step: rests at a depth of",
+    ),
     ("block-tower", "13-drift", "tower of 13 blocks: largest drift in 4 s"),
     ("block-tower", "linear", "time per step over 1 to 13 blocks: R² of a straight line"),
     ("block-tower", "stiff-sink", "the same tower, implicit steps of 5 ms: the top sinks by"),
@@ -43,140 +35,67 @@ HEADLINES = (
     ("spoon-and-cup", "depth-2", "spoon of 10 g on a cup: largest depth of a contact"),
     ("two-hands", "median", "a block lifted between two hands: median time of a step"),
 )
-# Figures of the experiments that the README shows.
-README_PICTURES = ("spin-down-1",)
-
-
-def main() -> None:
-    """Build everything; `--readme` also updates the README."""
-    parser = argparse.ArgumentParser(description="Fill docs/_generated.")
-    parser.add_argument("--readme", action="store_true", help="also rewrite README.md's results")
-    given = parser.parse_args()
-    build()
-    if given.readme:
-        update_readme()
 
 
 def build() -> None:
-    """Experiments, drawings and benchmark tables, each only where out of date."""
-    OUT.mkdir(parents=True, exist_ok=True)
-    _experiments()
-    _drawings()
-    (OUT / "gallery.md").write_text(gallery_page(stored()), encoding="utf-8")
-    (OUT / "scenes.md").write_text(scenes_page(), encoding="utf-8")
-    results = sorted((ROOT / "benchmarks" / "results").glob("**/*.json"))
-    (OUT / "benchmarks.md").write_text(benchmark_page(results), encoding="utf-8")
+    """Every generated part of the pages."""
+    (OUT / "figures").mkdir(parents=True, exist_ok=True)
+    jobs = all_jobs()
+    drawn = jobs.pop("drawings")
+    for name, caption in drawn.read()["captions"].items():
+        note = f"{STALE}\n\n" if drawn.stale() else ""
+        text = f"```{{figure}} /results/drawings/{name}.png\n\n{caption}\n```\n"
+        _write(f"figures/{name}.md", note + text)
+    _write("gallery.md", gallery_page([j for j in jobs.values() if not _benchmark(j)]))
+    _write("benchmarks.md", benchmark_page([j for j in jobs.values() if _benchmark(j)]))
+    _write("scenes.md", scenes_page())
 
 
-def stored() -> dict[str, dict[str, Any]]:
-    """What is stored of every experiment, in the order of the registry."""
-    from tangere.experiments.registry import EXPERIMENTS
-
-    found = {}
-    for name in EXPERIMENTS:
-        path = OUT / "gallery" / f"{name}.json"
-        if path.exists():
-            found[name] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+def _benchmark(job: Job) -> bool:
+    return job.name.startswith("bench/")
 
 
-# ---------------------------------------------------------------- experiments and drawings
-
-
-def _experiments() -> None:
-    from tangere.experiments import peers
-    from tangere.experiments.experiment import reproduce
-    from tangere.experiments.figures import png, svg
-    from tangere.experiments.registry import EXPERIMENTS
-
-    folder = OUT / "gallery"
-    folder.mkdir(exist_ok=True)
-    key = _hash(_sources(), *peers.installed())
-    for name, experiment in EXPERIMENTS.items():
-        path = folder / f"{name}.json"
-        if path.exists() and json.loads(path.read_text(encoding="utf-8"))["key"] == key:
-            continue
-        if lacking := experiment.missing(experiment.params):
-            _say(f"experiment {name} left out: {lacking}")
-            continue
-        _say(f"experiment {name}")
-        outcome = reproduce(experiment)
-        captions = {}
-        drawn = {f"{name}-{i + 1}": f for i, f in enumerate(experiment.plot(outcome.result))}
-        drawn[f"{name}-pictures"] = experiment.pictures(outcome.result)
-        for stem, figure in drawn.items():
-            (folder / f"{stem}.svg").write_text(_file(svg(figure)), encoding="utf-8")
-            (folder / f"{stem}.png").write_bytes(png(figure))
-            captions[stem] = str(figure.get_label())
-        answer = {
-            **outcome.as_json(),
-            "key": key,
-            "summary": experiment.summary,
-            "beside": [dataclasses.asdict(reading) for reading in outcome.beside],
-            "captions": captions,
-        }
-        path.write_text(json.dumps(answer, indent=1), encoding="utf-8")
-
-
-def _drawings() -> None:
-    from tangere.experiments.figures import svg
-
-    sys.path.insert(0, str(DOCS))
-    try:
-        import figures
-    finally:
-        sys.path.remove(str(DOCS))
-    folder = OUT / "figures"
-    folder.mkdir(exist_ok=True)
-    key = _hash([*_sources(), DOCS / "figures.py"])
-    mark = folder / "key"
-    if mark.exists() and mark.read_text() == key:
-        return
-    for name, draw in figures.FIGURES.items():
-        _say(f"figure {name}")
-        figure = draw()
-        (folder / f"{name}.svg").write_text(_file(svg(figure)), encoding="utf-8")
-        caption = f"```{{figure}} /_generated/figures/{name}.svg\n\n{figure.get_label()}\n```\n"
-        (folder / f"{name}.md").write_text(caption, encoding="utf-8")
-    mark.write_text(key)
-
-
-def _file(svg: str) -> str:
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{svg}'
-
-
-def _sources() -> list[Path]:
-    files = PACKAGE.rglob("*.py")
-    return sorted(f for f in files if f.relative_to(PACKAGE).parts[0] not in OUTSIDE)
-
-
-def _hash(files: Iterable[Path], *words: str) -> str:
-    digest = hashlib.sha256(" ".join(words).encode())
-    for path in files:
-        digest.update(path.name.encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+def _write(name: str, text: str) -> None:
+    """Only what changed, so that Sphinx reads no page again for nothing."""
+    path = OUT / name
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
 
 
 # ---------------------------------------------------------------- pages
 
 
-def gallery_page(found: Mapping[str, Mapping[str, Any]]) -> str:
+STALE = ":::{warning}\nOlder than the sources that it depends on: `make results` renews it.\n:::\n"
+
+
+def gallery_page(jobs: Iterable[Job]) -> str:
     """One section per experiment: pictures, figure, claims, numbers beside them, the command."""
+    from tangere.experiments.experiment import MARKS, tally
+
     parts = []
-    for name, e in found.items():
-        held = sum(claim["pass"] for claim in e["claims"])
-        parts.append(f"## {name}\n\n{e['summary'][0].upper()}{e['summary'][1:]}. {e['paper']}.\n")
-        for stem, caption in sorted(e["captions"].items(), key=lambda x: "pictures" not in x[0]):
-            parts.append(
-                f"```{{figure}} /_generated/gallery/{stem}.svg\n:width: 100%\n\n{caption}\n```\n"
-            )
-        parts.append(f"**{held} of {len(e['claims'])} claims hold.**\n")
+    for job in jobs:
+        if not job.path.exists():
+            parts.append(f"## {job.name}\n\nNo result is stored; `tangere reproduce {job.name}`.\n")
+            continue
+        e = job.read()
+        parts.append(
+            f"## {job.name}\n\n{e['summary'][0].upper()}{e['summary'][1:]}. {e['paper']}.\n"
+        )
+        if job.stale():
+            parts.append(STALE)
+        for stem, caption in e["captions"].items():
+            parts.append(f"```{{figure}} /results/{stem}.png\n:width: 100%\n\n{caption}\n```\n")
+        parts.append(f"**{tally(c['verdict'] for c in e['claims'])}.**\n")
         parts.append(
             _table(
                 ("claim", "paper or theory", "here", ""),
                 [
-                    (c["text"], c["paper"], _number(c["measured"], c["unit"]), _mark(c["pass"]))
+                    (
+                        _claim_text(c),
+                        c["paper"],
+                        _number(c["measured"], c["unit"]),
+                        f"{MARKS[c['verdict']]}\N{NO-BREAK SPACE}{c['verdict']}",
+                    )
                     for c in e["claims"]
                 ],
             )
@@ -188,10 +107,36 @@ def gallery_page(found: Mapping[str, Mapping[str, Any]]) -> str:
             ]
             beside = _table(("shown, not judged", "who", "measured", ""), rows)
             parts.append(f":::{{dropdown}} Other methods and engines\n{beside}:::\n")
-        values = _table(("parameter", "value (SI)"), [(k, v) for k, v in e["parameters"].items()])
+        values = _table(("parameter", "value (SI)"), list(e["parameters"].items()))
         parts.append(f":::{{dropdown}} Parameters\n{values}:::\n")
-        parts.append(f"Again: `tangere reproduce {name}` ({e['seconds']:.0f} s here).\n")
+        parts.append(
+            f"Again: `tangere reproduce {job.name}` ({e['seconds']:.0f} s). "
+            f"Measured at {words(e['stamp'])}.\n"
+        )
     return "\n".join(parts)
+
+
+def _claim_text(claim: Mapping[str, Any]) -> str:
+    how = f"<br>*Calibrated: {claim['calibrated']}.*" if claim["calibrated"] else ""
+    return claim["text"] + how
+
+
+def quotes(page: Path) -> bool:
+    """Whether a page quotes a stored figure."""
+    return QUOTE.search(page.read_text(encoding="utf-8")) is not None
+
+
+def with_stale_note(page: str) -> str:
+    """A page's source, with a note under its title when results that it quotes are stale."""
+    commands = dict.fromkeys(where.split(";")[0].strip() for where, _ in QUOTE.findall(page))
+    jobs = all_jobs() if commands else {}
+    named = {c: jobs[c.replace("reproduce ", "").replace("bench ", "bench/")] for c in commands}
+    stale = [f"`tangere {c}`" for c, job in named.items() if job.path.exists() and job.stale()]
+    if not stale:
+        return page
+    title, rest = page.split("\n", 1)
+    told = f"Figures of {', '.join(stale)} quoted here are older than the sources they depend on"
+    return f"{title}\n\n:::{{warning}}\n{told}: `make results` renews them.\n:::\n{rest}"
 
 
 def scenes_page() -> str:
@@ -209,51 +154,63 @@ def _picture(name: str) -> bool:
     return (DOCS / "pictures" / f"{name}.png").exists()
 
 
-def benchmark_page(files: Iterable[Path]) -> str:
-    """The benchmarks there are, and the stored results of `tangere bench --json`."""
+def benchmark_page(jobs: Iterable[Job]) -> str:
+    """The benchmarks there are, and what is stored of them."""
     from tangere.bench import NAMES
 
     parts = [_table(("benchmark", "what it measures"), ((f"`{k}`", v) for k, v in NAMES.items()))]
-    for path in files:
-        read = json.loads(path.read_text(encoding="utf-8"))
-        for result in read if isinstance(read, list) else [read]:
-            machine = result.get("machine", {})
-            where = f"{machine.get('processor', 'unknown processor')}, {machine.get('cores')} cores"
-            parts.append(f"### {result['name']}\n\n{where}; Python {machine.get('python')}.\n")
-            for table in result["tables"]:
-                if not table["rows"]:
-                    continue
-                heads = list(table["rows"][0])
-                rows = [[_number(row.get(head)) for head in heads] for row in table["rows"]]
-                parts.append(f"**{table['title']}**\n\n{_table(heads, rows)}")
-            parts += [f"- {note}" for note in result.get("notes", ())]
-            parts.append(f"\nFrom `{path.relative_to(ROOT).as_posix()}`.\n")
-    if len(parts) == 1:
-        parts.append("No results are stored.\n")
+    for job in jobs:
+        if not job.path.exists():
+            parts.append(f"### {job.name.removeprefix('bench/')}\n\nNo result is stored.\n")
+            continue
+        result = job.read()
+        machine = result["machine"]
+        parts.append(
+            f"### {result['name']}\n\n{words(result['stamp']).capitalize()}; "
+            f"{machine['processor']}, Python {machine['python']}.\n"
+        )
+        if job.stale():
+            parts.append(STALE)
+        for table in result["tables"]:
+            if not table["rows"]:
+                continue
+            heads = list(table["rows"][0])
+            rows = [[_number(row.get(head)) for head in heads] for row in table["rows"]]
+            parts.append(f"**{table['title']}**\n\n{_table(heads, rows)}")
+        parts += [f"- {note}" for note in result["notes"]]
+        parts.append(f"\nFrom `{job.path.relative_to(ROOT).as_posix()}`.\n")
     return "\n".join(parts)
 
 
-def results_table(found: Mapping[str, Mapping[str, Any]]) -> str:
-    """The README's table of results."""
-    rows = []
-    for name, key, words in HEADLINES:
-        claim = next(c for c in found[name]["claims"] if c["id"] == key)
-        here = f"{_number(claim['measured'], claim['unit'])} {_mark(claim['pass'])}"
-        rows.append((words, claim["paper"], here, f"`tangere reproduce {name}`"))
-    return _table(("what", "paper or exact theory", "here", "command"), rows)
+def results_table() -> str:
+    """The README's table of results, and where they come from."""
+    from tangere.experiments.experiment import MARKS
+
+    jobs = all_jobs()
+    rows, commits = [], []
+    for name, key, what in HEADLINES:
+        if not jobs[name].path.exists():
+            rows.append((what, "–", "not stored", f"`tangere reproduce {name}`"))
+            continue
+        found = jobs[name].read()
+        claim = next(c for c in found["claims"] if c["id"] == key)
+        here = f"{_number(claim['measured'], claim['unit'])} {MARKS[claim['verdict']]}"
+        if claim["calibrated"]:
+            here += f" calibrated: {claim['calibrated']}"
+        rows.append((what, claim["paper"], here, f"`tangere reproduce {name}`"))
+        commits.append(f"{found['stamp']['commit']} ({found['stamp']['date']})")
+    table = _table(("what", "paper or exact theory", "here", "command"), rows)
+    told = ", ".join(dict.fromkeys(commits))
+    return (
+        f"{table}✓ holds, ✗ fails, ≈ calibrated: something was tuned to give it. Commit {told}.\n"
+    )
 
 
-def update_readme() -> None:
-    """Put the table of results between its marks, and the pictures into docs/pictures."""
-    path = ROOT / "README.md"
-    text = path.read_text(encoding="utf-8")
-    head, rest = text.split(BEGIN)
+def with_results(readme: str) -> str:
+    """The text of the README with the table of results between its marks."""
+    head, rest = readme.split(BEGIN)
     _, tail = rest.split(END)
-    path.write_text(f"{head}{BEGIN}\n{results_table(stored())}{END}{tail}", encoding="utf-8")
-    for stem in README_PICTURES:
-        shutil.copyfile(
-            OUT / "gallery" / f"{stem}.png", DOCS / "pictures" / f"{stem.removesuffix('-1')}.png"
-        )
+    return f"{head}{BEGIN}\n{results_table()}{END}{tail}"
 
 
 def _table(heads: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
@@ -269,15 +226,3 @@ def _number(value: Any, unit: str = "") -> str:
 
     text = number(value, unit) if value is None or isinstance(value, float) else str(value)
     return text.replace(" ", "\N{NO-BREAK SPACE}") if unit else text
-
-
-def _mark(good: bool) -> str:
-    return "✓" if good else "✗"
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-
-
-if __name__ == "__main__":
-    main()

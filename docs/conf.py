@@ -23,7 +23,7 @@ extensions = [
     "sphinx_design",
     "sphinxcontrib.bibtex",
 ]
-exclude_patterns = ["_build", "_generated"]
+exclude_patterns = ["_build", "_generated", "results"]
 nitpicky = False
 default_role = "code"  # docstrings write `name`
 
@@ -57,8 +57,18 @@ if _found := _mathjax():
 
 
 def setup(app: Any) -> None:
-    """Fill docs/_generated before the pages are read."""
+    """Fill docs/_generated before the pages are read; mark pages that quote stale results."""
     sys.path.insert(0, str(DOCS))
     import build_gallery
 
+    def mark(app: Any, name: str, source: list[str]) -> None:
+        source[0] = build_gallery.with_stale_note(source[0])
+
+    def quoting(app: Any, env: Any, *_: Any) -> list[str]:
+        """Pages to be read again in every build: a result may have become stale."""
+        pages = {name: Path(env.doc2path(name)) for name in env.found_docs}
+        return [name for name, path in pages.items() if build_gallery.quotes(path)]
+
     app.connect("builder-inited", lambda _: build_gallery.build())
+    app.connect("env-get-outdated", quoting)
+    app.connect("source-read", mark)

@@ -11,8 +11,7 @@ experiment = EXPERIMENTS["falling-cube"]
 outcome = reproduce(experiment, experiment.quick)
 print(experiment.paper)
 for claim in outcome.claims:
-    verdict = "holds" if claim.pass_ else "fails"
-    print(f"  {verdict}: {claim.text} [{number(claim.measured, claim.unit)}]")
+    print(f"  {claim.verdict}: {claim.text} [{number(claim.measured, claim.unit)}]")
 
 with tempfile.TemporaryDirectory() as folder:
     page = write([outcome], Path(folder))

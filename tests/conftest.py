@@ -27,6 +27,7 @@ LONG_FILES = {"test_claims.py", "test_energy_audit.py", "test_touch.py", "test_w
 LIVE_FOLDERS = {"session"}
 LIVE_FILES = {
     "test_conformance.py",
+    "test_ending.py",
     "test_host.py",
     "test_hostile_page.py",
     "test_lost_session.py",

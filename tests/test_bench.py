@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tangere import bench
-from tangere.bench import block_tower, heap, pairs, report, resting, servo, startup, turns
+from tangere.bench import balls, block_tower, heap, pairs, report, resting, servo, startup, turns
 from tangere.errors import SceneError
 from tangere.experiments import peers
 from tangere.haptics.servo import CTL_LATE, Counters, Spread, new_loop
@@ -190,16 +190,19 @@ def test_heap_grows_in_fresh_processes() -> None:
     result = heap.measure(rounds=1, counts=(200, 300, 400), integrators=integrators)
     assert [row["blocks"] for row in result.tables[0].rows] == [200, 300, 400]
     assert [row["heaps"] for row in result.tables[0].rows] == [5, 3, 2]
-    assert len(result.notes) == 3 * len(heap.KINDS)
-    assert "time per block of 400 is" in result.notes[-1]
+    assert len(result.notes) == 2 * len(heap.KINDS)
+    times, growth = result.tables[0], result.tables[-1]
+    ends = [float(times.rows[i]["mean / block [µs]"] or 0.0) for i in (0, -1)]
+    assert growth.rows[0]["times"] == pytest.approx(ends[1] / ends[0])
 
 
 @pytest.mark.nojit
 def test_growth_that_is_claimed() -> None:
-    assert heap.claim("explicit", 1.49) == "; at most 1.5 is claimed: holds"
-    assert heap.claim("explicit", 1.51).endswith("FAILS")
-    assert heap.claim("implicit", 2.9) == "; at most 3 is claimed: holds"
-    assert heap.claim("implicit", 3.1).endswith("FAILS")
+    told = {"times": 1.49, "claimed at most": 1.5, "verdict": "holds"}
+    assert heap.claim("explicit", 1.49) == told
+    assert heap.claim("explicit", 1.51)["verdict"] == "FAILS"
+    assert heap.claim("implicit", 2.9)["verdict"] == "holds"
+    assert heap.claim("implicit", 3.1)["verdict"] == "FAILS"
 
 
 @pytest.mark.nojit
@@ -224,6 +227,37 @@ def test_resting_structures_are_timed_beside_the_others(monkeypatch: pytest.Monk
     assert result.tables[0].rows[0]["ours / theirs"] == 1.0
     claims = [note for note in result.notes if "is claimed" in note]
     assert len(claims) == 2 * ("MuJoCo" in engines)
+
+
+@pytest.mark.nojit
+def test_round_bodies_are_given_what_boxes_are_given() -> None:
+    volumes = [shape.moments().volume for kinds in balls.shapes().values() for shape in kinds]
+    assert volumes == pytest.approx([balls.EDGE**3] * len(volumes), rel=1e-12)
+    scenes = [balls.scene(kinds, 30) for kinds in balls.shapes().values()]
+    for made in scenes[1:]:
+        for body, same in zip(made.bodies, scenes[0].bodies, strict=True):
+            assert body.mass == same.mass
+            assert np.array_equal(body.position, same.position)
+            assert np.array_equal(body.orientation, same.orientation)
+    free = np.array([body.position for body in scenes[0].bodies if not body.fixed])
+    gaps = np.linalg.norm(free[:, None] - free, axis=2) + np.eye(len(free))
+    assert gaps.min() > np.sqrt(3.0) * balls.EDGE  # no two overlap, whatever their attitudes
+
+
+def test_balls_are_timed_beside_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(balls, "FALL", 0.05)
+    result = balls.measure(rounds=2, count=6)
+    assert [len(table.rows) for table in result.tables] == [4, 4]
+    assert result.tables[0].rows[0]["mean over boxes'"] == 1.0
+    assert len(result.notes) == 6
+
+
+@pytest.mark.nojit
+def test_balls_claim_tells_its_verdict() -> None:
+    assert balls.claim("implicit", "balls", 1.0).endswith("1.00: holds")
+    assert balls.claim("implicit", "balls", 1.01).endswith("1.01: FAILS")
+    # time as a whole: a slow round counts for what it takes
+    assert balls.mean_ratio([[1.0, 1.0], [4.0, 4.0]], [[1.0, 1.0], [1.0, 1.0]]) == 2.5
 
 
 @pytest.mark.nojit

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -155,6 +158,8 @@ def test_json_of_one_experiment_is_one_object(tangere: Run, tmp_path: Path) -> N
                 "measured": 19.6,
                 "unit": "m/s²",
                 "pass": True,
+                "verdict": "holds",
+                "calibrated": "",
             }
         ],
         "parameters": {"gravity": 9.8},
@@ -196,17 +201,30 @@ def test_an_unknown_experiment_and_an_out_that_is_a_file(tangere: Run, tmp_path:
     assert "is a file: give a folder" in one_line(err)
 
 
-def test_an_experiment_without_its_data_is_left_out_of_all_and_refused_by_name(
-    tangere: Run, experiments: dict[str, Any]
+@pytest.mark.parametrize(("broken", "status"), [(False, 3), (True, 1)])
+def test_an_experiment_without_its_data_is_told_by_all_and_refused_by_name(
+    tangere: Run, experiments: dict[str, Any], tmp_path: Path, broken: bool, status: int
 ) -> None:
-    experiments["far"] = replace(made_up("far", True), missing=lambda _: "far needs a file")
+    """All that was run holds, or not: in neither case is that a success."""
+    if not broken:
+        del experiments["poor"]
+    experiments["far"] = replace(made_up("far", True), missing=lambda _: "far needs <a file>")
     code, out, err = tangere("reproduce", "all", "--json")
-    assert code == 1
-    assert [answer["name"] for answer in json.loads(out)] == ["good", "poor"]
-    assert one_line(err) == "tangere: left out: far needs a file"
-    code, out, err = tangere("reproduce", "good", "far", "--json")
+    assert code == status
+    *run, far = json.loads(out)
+    assert [answer["name"] for answer in run] == ["good", "poor"][: 1 + broken]
+    assert not any("not_run" in answer for answer in run)
+    assert far == {"name": "far", "claims": [], "not_run": "far needs <a file>"}
+    assert one_line(err) == "tangere: not run: far needs <a file>"
+    code, out, _ = tangere("reproduce", "--out", str(tmp_path))
+    assert code == status
+    assert out.splitlines()[-1] == "1 not run: far needs <a file>"
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "Not run: far needs &lt;a file&gt;." in page
+    assert re.search(r"tangere reproduce good( poor)? far<", page)
+    code, out, err = tangere("reproduce", "far", "--json")
     assert (code, out) == (2, "")
-    assert one_line(err) == "tangere: far needs a file"
+    assert one_line(err) == "tangere: far needs <a file>"
 
 
 @pytest.mark.parametrize("by_variable", [False, True])
@@ -272,6 +290,20 @@ def test_play_of_an_unknown_scene_suggests_one(tangere: Run) -> None:
     assert "blocks" in err
 
 
+@pytest.mark.parametrize("scene", ["blocks", "pyramid"])
+@pytest.mark.parametrize(
+    ("devices", "words"),
+    [(["nosuch"], "no device 'nosuch'"), (["hand"] * 3, "3 devices for")],
+)
+def test_play_refuses_devices_also_where_it_opens_none(
+    tangere: Run, scene: str, devices: list[str], words: str
+) -> None:
+    given = [word for name in devices for word in ("--device", name)]
+    code, out, err = tangere("play", scene, "--headless", "--seconds", "0.01", *given)
+    assert (code, out) == (2, "")
+    assert words in one_line(err)
+
+
 def test_bench_hands_over_what_was_asked(tangere: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from tangere import bench
 
@@ -325,3 +357,51 @@ def test_control_c_is_not_an_error(tangere: Run, monkeypatch: pytest.MonkeyPatch
     code, _, err = tangere("play")
     assert code == 130
     assert one_line(err) == "tangere: stopped"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_are_met_like_control_c(
+    tangere: Run, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    from tangere.viewer import app
+
+    put_away = []
+
+    def stop(*_: object, **__: object) -> None:
+        try:
+            os.kill(os.getpid(), number)
+            time.sleep(10.0)
+            pytest.fail("the signal did nothing")
+        finally:
+            os.kill(os.getpid(), number)  # again, while things are put away
+            put_away.append(number)
+
+    monkeypatch.setattr(app, "play", stop)
+
+    def not_met(*_: object) -> None:
+        raise AssertionError("the signal is not met")
+
+    before = signal.signal(number, not_met)
+    try:
+        code, _, err = tangere("play", "--debug")
+        assert signal.getsignal(number) is not_met, "as it was found"
+    finally:
+        signal.signal(number, before)
+    assert code == 128 + number
+    assert one_line(err) == "tangere: stopped"
+    assert put_away == [number]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+def test_what_nohup_ignores_stays_ignored(tangere: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tangere.viewer import app
+
+    seen = []
+    monkeypatch.setattr(app, "play", lambda *_, **__: seen.append(signal.getsignal(signal.SIGHUP)))
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert tangere("play")[0] == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert seen == [signal.SIG_IGN]

@@ -77,6 +77,7 @@ def assert_same(one: Simulation, other: Simulation) -> None:
     assert np.array_equal(one.positions, other.positions)
     assert np.array_equal(one._c.state.velocity, other._c.state.velocity)
     assert np.array_equal(one.contacts, other.contacts)
+    assert one.energy.reserve == other.energy.reserve
 
 
 def test_number_of_threads_does_not_matter() -> None:

@@ -63,3 +63,16 @@ def test_the_checks_run_lint_and_tests() -> None:
     assert "set -euo pipefail" in text
     assert "make lint" in text
     assert "make test" in text
+
+
+def test_every_make_target_that_is_told_of_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    pages = [ROOT / "README.md", ROOT / "pyproject.toml", *(ROOT / "docs").rglob("*.md")]
+    told = {
+        (page.name, target)
+        for page in pages
+        for target in re.findall(r"(?:^|`)make ([a-z-]+)", page.read_text("utf-8"), re.MULTILINE)
+    }
+    assert ("README.md", "test-all") in told
+    assert {target for _, target in told} <= targets, told

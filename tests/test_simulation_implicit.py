@@ -73,8 +73,11 @@ def test_rooms_of_the_solver_grow(which: str, monkeypatch: pytest.MonkeyPatch) -
     t, g = sim._c.work.solver.touches, sim._c.work.solver.graph
     has = {"contacts": len(t.list), "corners": len(t.corners), "blocks": len(g.row)}
     assert has[which] > {"contacts": 2, "corners": 6, "blocks": 1}[which]
-    assert tight == pytest.approx(ample, abs=1e-8)
-    assert sim.energy.total == pytest.approx(roomy.energy.total, abs=1e-8)
+    # corners run out in the second look at the geometry: begun again, that step starts from normals
+    # found there, which hulls keep from look to look; the others run out before anything is kept
+    apart = 3e-5 if which == "corners" else 1e-8
+    assert tight == pytest.approx(ample, abs=apart)
+    assert sim.energy.total == pytest.approx(roomy.energy.total, rel=apart)
 
 
 @pytest.mark.nojit
@@ -164,7 +167,8 @@ def test_books_name_where_the_energy_went() -> None:
     assert audit.step > 0.0
     assert audit.friction > 0.0
     assert audit.work == 0.0
-    held = (energy.kinetic, energy.potential, energy.springs, energy.contact, energy.friction)
+    assert audit.normal > 0.0
+    held = energy._replace(total=0.0, dissipated=0.0)
     assert sum(held) == pytest.approx(energy.total, rel=1e-12)
 
 

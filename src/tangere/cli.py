@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 
 FAILED = 1  # a claim fails
 WRONG_INPUT = 2  # the command, a name, a file or a value
-INTERRUPTED = 130  # as a shell reports Ctrl-C
+NOT_RUN = 3  # every claim that was tried holds, but an experiment could not be run
+SIGNALLED = 128  # plus the number of the signal, as a shell reports it
+INTERRUPTED = SIGNALLED + signal.SIGINT  # Ctrl-C
 
 app = typer.Typer(
     name="tangere",
@@ -38,6 +41,37 @@ app = typer.Typer(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; every error is one line on stderr, a traceback only with `--debug`."""
+    with _ended_by_signals() as which_signal:
+        _run(arguments, which_signal)
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[Callable[[], int]]:
+    """While open, SIGTERM and SIGHUP are met like Ctrl-C: everything is put away first.
+
+    Gives a function that tells which signal it was. One that is ignored, as `nohup` does, stays so.
+    """
+    caught: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        for other in former:  # what is being put away is not interrupted again
+            signal.signal(other, signal.SIG_IGN)
+        caught.append(number)
+        raise KeyboardInterrupt
+
+    wanted = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    former = {number: signal.getsignal(number) for number in wanted}
+    former = {number: was for number, was in former.items() if was is not signal.SIG_IGN}
+    for number in former:
+        signal.signal(number, end)
+    try:
+        yield lambda: caught[0] if caught else signal.SIGINT
+    finally:
+        for number, was in former.items():
+            signal.signal(number, was)
+
+
+def _run(arguments: list[str] | None, which_signal: Callable[[], int]) -> None:
     given = sys.argv[1:] if arguments is None else list(arguments)
     debug = "--debug" in given  # wherever it stands
     given = [word for word in given if word != "--debug"]
@@ -46,15 +80,15 @@ def main(arguments: list[str] | None = None) -> None:
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        sys.stderr.write("tangere: stopped\n")
-        sys.exit(INTERRUPTED)
+        code = INTERRUPTED
     except Exception as error:
         if debug:
             raise
         sys.stderr.write(f"tangere: {_one_line(error)}\n")
         sys.exit(WRONG_INPUT)
-    if code == INTERRUPTED:
+    if code == INTERRUPTED:  # so does Typer tell
         sys.stderr.write("tangere: stopped\n")
+        code = SIGNALLED + which_signal()
     sys.exit(code or 0)
 
 
@@ -206,14 +240,15 @@ def reproduce(
     from tangere.experiments.experiment import reproduce as run
     from tangere.experiments.registry import select
 
-    chosen = []
+    chosen, not_run = [], {}
     for experiment in select(names or []):
         params = _with_data(experiment.params, data)
         lacking = experiment.missing(params)
         if lacking and experiment.name in (names or []):
             raise SceneError(lacking)
         if lacking:
-            sys.stderr.write(f"tangere: left out: {lacking}\n")
+            sys.stderr.write(f"tangere: not run: {lacking}\n")
+            not_run[experiment.name] = lacking
         else:
             chosen.append((experiment, params))
     folder = out if out is not None or as_json else Path("report")
@@ -230,14 +265,19 @@ def reproduce(
         from tangere.experiments.report import write
 
         with _bar("report"):
-            page = write(outcomes, folder)
+            page = write(outcomes, folder, not_run)
         if not as_json:
             typer.echo(f"report: {page}")
     if as_json:
-        answers = [outcome.as_json() for outcome in outcomes]
+        answers: list[dict[str, Any]] = [outcome.as_json() for outcome in outcomes]
+        answers += [{"name": name, "claims": [], "not_run": why} for name, why in not_run.items()]
         typer.echo(json.dumps(answers[0] if len(answers) == 1 else answers, indent=2))
+    elif not_run:
+        typer.echo(f"{len(not_run)} not run: {'; '.join(not_run.values())}")
     if not all(outcome.passed for outcome in outcomes):
         raise typer.Exit(FAILED)
+    if not_run:
+        raise typer.Exit(NOT_RUN)
 
 
 def _with_data(params: Any, folder: str) -> Any:
@@ -272,8 +312,10 @@ def _bar(name: str) -> Iterator[Tell]:
 
 def _show(outcome: Outcome) -> None:
     """Claims and the numbers beside them as tables on the terminal."""
+    from tangere.experiments.experiment import MARKS, tally
     from tangere.experiments.report import number
 
+    styles = {"holds": "green", "fails": "bold red", "calibrated": "yellow"}
     console = Console()
     console.print(
         f"\n[bold]{outcome.experiment.name}[/bold]  [dim]{escape(outcome.experiment.paper)}[/dim]"
@@ -282,11 +324,18 @@ def _show(outcome: Outcome) -> None:
     for title in ("claim", "paper", "here", "verdict"):
         table.add_column(title, overflow="fold", no_wrap=title == "verdict")
     for claim in outcome.claims:
-        verdict = "[green]holds[/green]" if claim.pass_ else "[bold red]fails[/bold red]"
+        style = styles[claim.verdict]
+        text = escape(claim.text)
+        if claim.calibrated:
+            text += f"\n[dim]calibrated: {escape(claim.calibrated)}[/dim]"
         table.add_row(
-            escape(claim.text), escape(claim.paper), number(claim.measured, claim.unit), verdict
+            text,
+            escape(claim.paper),
+            number(claim.measured, claim.unit),
+            f"[{style}]{MARKS[claim.verdict]} {claim.verdict}[/{style}]",
         )
     console.print(table)
+    console.print(tally(claim.verdict for claim in outcome.claims))
     if outcome.beside:
         console.print("\n[dim]beside: shown, not judged[/dim]")
         others = Table(box=None, pad_edge=False, show_header=False)

@@ -31,7 +31,7 @@ class Sizes(NamedTuple):
     springs: int
 
 
-NM, NK = 7, 13  # numbers of a material, of a spring
+NM, NK = 8, 13  # numbers of a material, of a spring
 
 
 class Hulls(NamedTuple):
@@ -46,6 +46,7 @@ class Hulls(NamedTuple):
     | loops      | vertices of each face within its hull, counter-clockwise outside | (l,)    |
     | box        | centre and half extents of the bounding box [m]              | (h, 6)  |
     | size       | smallest extent of the bounding box [m]                      | (h,)    |
+    | curve      | the curved solid it stands for, see geometry.curve; kind 0: none | (h, NC) |
     """
 
     vert_start: IntArray
@@ -56,6 +57,7 @@ class Hulls(NamedTuple):
     loops: IntArray
     box: Array
     size: Array
+    curve: Array
 
 
 class Model(NamedTuple):
@@ -68,7 +70,7 @@ class Model(NamedTuple):
     | inertia       | principal moments [kg m²]; 1 for fixed bodies                   | (n+f, 3)   |
     | inv_inertia   | [1/(kg m²)]; 0 for fixed bodies                                 | (n+f, 3)   |
     | material      | row of `materials` of each body                                 | (n+f,)     |
-    | materials     | mu0, mu, k, b, k_t, b_t, e; NaN: not given                      | (m, NM)    |
+    | materials     | mu0, mu, k, b, k_t, b_t, e, rolling; NaN: not given             | (m, NM)    |
     | face_area     | largest face: the area to normalise by in the fixed form [m²]   | (n+f,)     |
     | part_body     | body of each part                                               | (p,)       |
     | part_hull     | hull of each part                                               | (p,)       |
@@ -172,8 +174,9 @@ PI_PHASE = 4  # what is known: see PHASE_…
 PI_MODE = 5  # friction: STICK or SLIP
 PI_MISSED = 6  # steps since the contact last pressed
 PI_SIMPLEX = 7  # 9 entries: count and vertex pairs of the last simplex
-PI_FIRST, PI_LAST = 16, 17  # polygons of this step in the soup
-NI = 18
+PI_FIRST, PI_LAST = 16, 17  # polygons of this step in the soup; implicit: see contact.implicit
+PI_CALM = 18  # implicit: look for which the contact is as the look before saw it
+NI = 19
 
 LIVE, FOUND = 1, 2  # see Pairs.live
 PHASE_NEW, PHASE_APART, PHASE_TOUCH = 0, 1, 2
@@ -195,11 +198,11 @@ PF_MOMENTS = 23  # 3: second area moments xx, xy, yy about the centre in basis(n
 PF_LAW = 26  # 5: k, b, k_t, b_t and S_A used by the last step
 PF_STORED = 31  # energy of the normal springs [J]
 PF_HELD = 32  # energy of the friction spring [J]
-PF_SPARE = 33  # energy put into the contact beyond what its springs hold [J]
+PF_RESERVE = 33  # energy the contact lost and may still give, see contact.implicit.keep [J]
 PF_LAG = 34  # normal force that limits friction [N]
-PF_MEET = 35  # 5: deepest point, depth, and way the parts are moved together [m]
-NF = 40
-NS = 16  # integrals over the patch of one pair, see contact.volume.patch
+PF_MEET = 35  # 6: deepest point, depth, way the parts are moved together [m]; flat face, if curved
+NF = 41
+NS = 20  # integrals over the patch of one pair, see contact.volume.patch
 
 
 class World(NamedTuple):
@@ -292,6 +295,7 @@ def hull_pointers(h: Hulls) -> Hulls:
         ptr(h.loops),
         ptr(h.box),
         ptr(h.size),
+        ptr(h.curve),
     )
 
 

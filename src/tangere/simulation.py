@@ -35,7 +35,7 @@ from tangere.model import (
     PF_LAG,
     PF_NORMAL,
     PF_PRESS,
-    PF_SPARE,
+    PF_RESERVE,
     PF_STORED,
     PF_TORQUE,
     PHASE_NEW,
@@ -101,6 +101,7 @@ class Energy(NamedTuple):
     springs: float
     contact: float  # held by the normal springs of contacts
     friction: float  # held by their friction springs
+    reserve: float  # that contacts lost and keep, to come out where they are too deep
     total: float
     dissipated: float  # NaN with the explicit step, which keeps no books
 
@@ -329,13 +330,14 @@ class Simulation:
         potential = float(-np.sum(m * (c.state.position[free] @ c.model.gravity)))
         dt = self.dt if self.integrator == "implicit" else 0.0
         springs = spring_energy(c.model, c.state, dt)
-        contact, friction, lost = 0.0, 0.0, math.nan
+        contact, friction, reserve, lost = 0.0, 0.0, 0.0, math.nan
         if self.integrator == "implicit":
             rows = c.work.pairs.floats[self._pair_rows()]
             contact, friction = float(rows[:, PF_STORED].sum()), float(rows[:, PF_HELD].sum())
+            reserve = float(rows[:, PF_RESERVE].clip(min=0.0).sum())
             lost = float(c.state.ledger[:LEDGER_WORK].sum())
-        total = kinetic + potential + springs + contact + friction
-        return Energy(kinetic, potential, springs, contact, friction, total, lost)
+        total = kinetic + potential + springs + contact + friction + reserve
+        return Energy(kinetic, potential, springs, contact, friction, reserve, total, lost)
 
     @property
     def audit(self) -> Audit:
@@ -405,7 +407,7 @@ class Simulation:
         ints[rows, PI_MISSED] = 1_000
         ints[rows, PI_SIMPLEX] = 0
         self._c.work.pairs.live[:] = 1
-        for column in (PF_PRESS, PF_LAG, PF_STORED, PF_SPARE, PF_HELD):
+        for column in (PF_PRESS, PF_LAG, PF_STORED, PF_RESERVE, PF_HELD):
             floats[rows, column] = 0.0
 
 

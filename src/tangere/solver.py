@@ -14,7 +14,7 @@ from tangere._jit import kernel
 from tangere._ptr import ptr
 from tangere.maths.vec import Array, IntArray, LongArray
 
-NTI, NTF = 12, 78  # columns of Touches.ints and Touches.floats
+NTI, NTF = 14, 116  # columns of Touches.ints and Touches.floats
 
 
 class Graph(NamedTuple):
@@ -185,6 +185,7 @@ class Solver(NamedTuple):
     touches: Touches
     report: Array  # of the last step, see REPORT_…, shape (NR,)
     residual: Array  # of each island after its solve [m/s], shape (n,)
+    losses: Array  # of each island: ½ |Δv|² M, and what its contacts claim of it [J], shape (n, 2)
     queue: LongArray  # work that several threads share, see dynamics.team, shape (NQ,)
     given: Array  # a number that goes with it, shape (1,)
 
@@ -267,6 +268,7 @@ def solver_pointers(v: Solver) -> Solver:
         touches_pointers(v.touches),
         ptr(v.report),
         ptr(v.residual),
+        ptr(v.losses),
         ptr(v.queue),
         ptr(v.given),
     )
@@ -375,6 +377,7 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
         ),
         report=np.zeros(NR),
         residual=np.zeros(n),
+        losses=np.zeros((n, 2)),
         queue=np.zeros(NQ, np.int64),
         given=np.zeros(1),
     )

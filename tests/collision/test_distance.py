@@ -8,15 +8,28 @@ import numpy as np
 import pytest
 from collision.pairs import PLACEMENTS, Placed, extent, random_pair, random_pool
 from collision.pairs import world_vertices as world
+from collision.solids import part
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from oracles.distance import signed_distance
+from oracles.support import least_overlap
+from oracles.support import overlap as support_overlap
+from oracles.support import support as support_of
 
 from tangere.collision.distance import distance
 from tangere.errors import SceneError
 from tangere.geometry.checks import rotation
-from tangere.geometry.shapes import Box, Compound, Convex
+from tangere.geometry.shapes import (
+    Box,
+    Capsule,
+    Compound,
+    Cone,
+    Convex,
+    Cylinder,
+    Shape,
+    Sphere,
+)
 
 Array = NDArray[np.float64]
 
@@ -24,6 +37,10 @@ UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 # Agreement with other programs, as part of the larger shape.
 COAL = 1e-6
 EXACT = 1e-9
+TINY = 1e-12  # where the gap itself is hardly more than rounding
+# Coal's own tolerance [m]. Within a few times that of touching it may take a gap for an overlap,
+# or find no depth, and then gives -1.8e308 or any other.
+COAL_TOUCHES = 1e-9
 
 
 class Coal:
@@ -36,7 +53,7 @@ class Coal:
         self.known: dict[int, Any] = {}
         self.request = coal.DistanceRequest()
         self.request.enable_signed_distance = True
-        self.request.gjk_tolerance = 1e-9
+        self.request.gjk_tolerance = COAL_TOUCHES
         self.request.epa_tolerance = 1e-9
         self.request.gjk_max_iterations = 1000
         self.request.epa_max_iterations = 1000
@@ -58,27 +75,34 @@ class Coal:
 
 
 def against_coal(seed: int, pairs: int, pool_size: int) -> tuple[float, int]:
-    """Worst disagreement with Coal, as part of the larger size, and how often Coal was wrong.
+    """Worst disagreement with Coal, as part of the larger size, and how often it gave no distance.
 
-    Where the two differ by more than COAL, the quadratic programme decides; a fault of ours raises.
+    The two may differ for one reason only: the shapes all but touch, nearer than Coal can see.
+    That they do, and that we have it right, slow twins say; any other difference raises.
     """
     coal = Coal()
     pool = random_pool(seed, pool_size)
     rng = np.random.default_rng(seed)
-    worst, wrong = 0.0, 0
+    worst, unseen = 0.0, 0
     for k in range(pairs):
         a, pose_a, b, pose_b = random_pair(rng, pool, PLACEMENTS[k % len(PLACEMENTS)])
         size = max(extent(a), extent(b))
-        ours = distance(a, pose_a, b, pose_b).distance
-        error = abs(ours - coal.distance(a, pose_a, b, pose_b)) / size
-        if not error <= COAL:
-            u, v = world(a, pose_a, pose_a[0]), world(b, pose_b, pose_a[0])
-            truth = signed_distance(u, v)
-            assert abs(ours - truth) <= EXACT * size, (seed, k, ours, truth)
-            wrong += 1
-        else:
+        ours, theirs = (f(a, pose_a, b, pose_b) for f in (signed, coal.distance))
+        error = abs(ours - theirs) / size
+        if error <= COAL:
             worst = max(worst, error)
-    return worst, wrong
+            continue
+        u, v = world(a, pose_a, pose_a[0]), world(b, pose_b, pose_a[0])
+        truth = signed_distance(u, v)
+        assert abs(truth) < 3.0 * COAL_TOUCHES, (seed, k, ours, theirs, truth)
+        assert theirs < 0.0, (seed, k, ours, theirs, truth)
+        assert abs(ours - truth) <= TINY * size, (seed, k, ours, truth)
+        unseen += 1
+    return worst, unseen
+
+
+def signed(a: Convex, pose_a: Placed, b: Convex, pose_b: Placed) -> float:
+    return distance(a, pose_a, b, pose_b).distance
 
 
 def against_oracle(seed: int, pairs: int, pool_size: int) -> float:
@@ -98,8 +122,8 @@ def against_oracle(seed: int, pairs: int, pool_size: int) -> float:
 
 
 def test_agrees_with_coal() -> None:
-    _, wrong = against_coal(seed=1, pairs=5_000, pool_size=120)
-    assert wrong < 250  # Coal's own misses stay rare, so the comparison means something
+    _, unseen = against_coal(seed=1, pairs=5_000, pool_size=120)
+    assert 0 < unseen < 50  # such pairs are made, and they are few
 
 
 def test_agrees_with_quadratic_programme_and_minkowski_hull() -> None:
@@ -108,9 +132,9 @@ def test_agrees_with_quadratic_programme_and_minkowski_hull() -> None:
 
 @pytest.mark.slow
 def test_agrees_with_coal_on_many_pairs() -> None:
-    worst, wrong = against_coal(seed=3, pairs=100_000, pool_size=1_000)
-    print(f"100000 pairs: worst agreed difference {worst:.2e} of the size, Coal wrong {wrong}")  # noqa: T201
-    assert wrong < 5_000
+    worst, unseen = against_coal(seed=3, pairs=100_000, pool_size=1_000)
+    print(f"100000 pairs: worst difference {worst:.2e} of the size, {unseen} not seen")  # noqa: T201
+    assert 0 < unseen < 1_000
 
 
 @pytest.mark.slow
@@ -279,3 +303,125 @@ def test_quaternion_is_normalised() -> None:
     one = distance(CUBE, here, CUBE, ((4.0, 1.0, 0.0), CORNER))
     two = distance(CUBE, here, CUBE, ((4.0, 1.0, 0.0), tuple(3.0 * x for x in CORNER)))
     assert one.distance == pytest.approx(two.distance, abs=1e-15)
+
+
+# ---------------------------------------------------------------- curved shapes
+CURVED: dict[str, Shape] = {
+    "sphere": Sphere(0.3),
+    "capsule": Capsule(0.1, 0.4),
+    "cylinder": Cylinder(0.2, 0.5),
+    "disc": Cylinder(0.4, 0.05),
+    "cone": Cone(0.3, 0.4),
+    "box": Box((0.3, 0.5, 0.2)),
+}
+
+
+def coal_shape(coal: Any, shape: Shape) -> tuple[Any, Array]:
+    """A shape of Coal, and where the middle that it is centred at is in ours."""
+    if isinstance(shape, Sphere):
+        return coal.Sphere(shape.radius), np.zeros(3)
+    if isinstance(shape, Capsule):
+        return coal.Capsule(shape.radius, shape.length), np.zeros(3)
+    if isinstance(shape, Cylinder):
+        return coal.Cylinder(shape.radius, shape.length), np.zeros(3)
+    if isinstance(shape, Cone):
+        return coal.Cone(shape.radius, shape.height), np.array([0.0, 0.0, 0.25 * shape.height])
+    assert isinstance(shape, Box)
+    return coal.Box(*shape.size), np.zeros(3)
+
+
+@pytest.mark.parametrize("second", CURVED)
+@pytest.mark.parametrize("first", CURVED)
+def test_curved_shapes_agree_with_coal(first: str, second: str) -> None:
+    coal = Coal()
+    a, b = CURVED[first], CURVED[second]
+    shape_a, offset_a = coal_shape(coal.coal, a)
+    shape_b, offset_b = coal_shape(coal.coal, b)
+    rng = np.random.default_rng(11)
+    for _ in range(20):
+        pose_a, pose_b = ((rng.normal(size=3) * 0.4, unit_quaternion(rng)) for _ in range(2))
+        found = distance(a, pose_a, b, pose_b)
+        place_a, place_b = (
+            coal.coal.Transform3s(rotation(q), x + rotation(q) @ offset)
+            for (x, q), offset in ((pose_a, offset_a), (pose_b, offset_b))
+        )
+        theirs = coal.coal.distance(
+            shape_a, place_a, shape_b, place_b, coal.request, coal.coal.DistanceResult()
+        )
+        if found.distance > 0.0:
+            assert found.distance == pytest.approx(theirs, abs=COAL)
+        else:  # EPA on curved shapes ends early: theirs is never better, and hardly worse
+            assert found.distance >= theirs - 1e-3
+            assert found.distance <= max(theirs, 0.0) + 1e-3
+
+
+def unit_quaternion(rng: np.random.Generator) -> Array:
+    q = rng.normal(size=4)
+    return np.asarray(q / np.linalg.norm(q))
+
+
+@pytest.mark.parametrize("second", CURVED)
+@pytest.mark.parametrize("first", CURVED)
+def test_curved_shapes_overlap_least_along_the_normal(first: str, second: str) -> None:
+    a, b = CURVED[first], CURVED[second]
+    if isinstance(a, Box) and isinstance(b, Box):
+        return
+    rng = np.random.default_rng(12)
+    for k in range(4):
+        reach = 0.5 if k % 2 else 0.05
+        pose_a = (rng.normal(size=3), unit_quaternion(rng))
+        pose_b = (pose_a[0] + rng.normal(size=3) * reach, unit_quaternion(rng))
+        d, point_a, point_b, n = distance(a, pose_a, b, pose_b)
+        p, q = (part(s, x, rotation(o)).exact for s, (x, o) in ((a, pose_a), (b, pose_b)))
+        assert -d == pytest.approx(float(support_overlap(p, q, n[None])[0]), abs=1e-12)
+        assert -d <= least_overlap(p, q).overlap + 1e-10
+        # witnesses lie on the surfaces, and span the distance
+        assert n @ point_a == pytest.approx(float(support_of(p, n[None])[0]), abs=1e-12)
+        assert -n @ point_b == pytest.approx(float(support_of(q, -n[None])[0]), abs=1e-12)
+        np.testing.assert_allclose(point_b - point_a, d * n, atol=1e-14)
+        moved = distance(a, pose_a, b, (pose_b[0] - d * n, pose_b[1]))
+        assert moved.distance == pytest.approx(0.0, abs=1e-9)
+        # the other way round
+        back = distance(b, pose_b, a, pose_a)
+        assert back.distance == pytest.approx(d, abs=1e-9)
+
+
+@pytest.mark.nojit
+def test_curved_shapes_in_closed_form() -> None:
+    ball, rod, cube = Sphere(0.3), Cylinder(0.2, 1.0), Box((1.0, 1.0, 1.0))
+    lying = (np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0)
+    found = distance(ball, ((0, 0, 0), UPRIGHT), ball, ((0.5, 0, 0), UPRIGHT))
+    assert found.distance == pytest.approx(-0.1, abs=1e-14)
+    np.testing.assert_allclose(found.normal, (1, 0, 0), atol=1e-14)
+    found = distance(cube, ((0, 0, 0), UPRIGHT), rod, ((0.1, 0, 0.8), lying))
+    assert found.distance == pytest.approx(0.1, abs=1e-14)
+    np.testing.assert_allclose(found.point_a[2], 0.5, atol=1e-14)
+    # a ball in a box leaves by the nearest face, in a ball by any way
+    found = distance(cube, ((0, 0, 0), UPRIGHT), ball, ((0.1, 0.2, -0.3), UPRIGHT))
+    assert found.distance == pytest.approx(-0.5, abs=1e-14)
+    np.testing.assert_allclose(found.normal, (0, 0, -1), atol=1e-14)
+    assert distance(ball, ((0, 0, 0), UPRIGHT), ball, ((0, 0, 0), UPRIGHT)).distance == -0.6
+    # a thin disc through another leaves over its end
+    disc = Cylinder(0.4, 0.05)
+    found = distance(disc, ((0, 0, 0), UPRIGHT), disc, ((0.1, 0, 0.01), UPRIGHT))
+    assert found.distance == pytest.approx(-0.04, abs=1e-14)
+    np.testing.assert_allclose(found.normal, (0, 0, 1), atol=1e-14)
+    # apex of a cone above a ball
+    found = distance(ball, ((0, 0, 0), UPRIGHT), Cone(0.1, 0.4), ((0, 0, 0.7), (0, 1, 0, 0)))
+    assert found.distance == pytest.approx(0.1, abs=1e-14)
+
+
+@pytest.mark.nojit
+def test_curved_parts_of_a_compound_count_by_their_surface() -> None:
+    half = np.sqrt(0.5)
+    dumbbell = Compound(
+        [Sphere(0.2), Sphere(0.2), Cylinder(0.05, 1.0)],
+        [((-0.5, 0, 0), UPRIGHT), ((0.5, 0, 0), UPRIGHT), ((0, 0, 0), (half, 0.0, half, 0.0))],
+    )
+    floor = Box((4.0, 4.0, 1.0))
+    for turn, height in ((UPRIGHT, 0.2), ((half, 0.0, half, 0.0), 0.7)):
+        found = distance(floor, ((0, 0, -0.5), UPRIGHT), dumbbell, ((0, 0, 1.0), turn))
+        assert found.distance == pytest.approx(1.0 - height, abs=1e-14)
+    ball = Sphere(0.1)
+    found = distance(dumbbell, ((0, 0, 0), UPRIGHT), ball, ((0.1, 0, 0.3), UPRIGHT))
+    assert found.distance == pytest.approx(0.15, abs=1e-14)

@@ -27,7 +27,7 @@ DT = 1e-3
 def _law(m: Model, i: int, j: int, dt: float, out: Array) -> None:
     """pair_law on arrays."""
     law = pair_law(model_pointers(m), i, j, dt, False, False)
-    out[0], out[1], out[2], out[3], out[4], out[5], _ = law
+    out[0], out[1], out[2], out[3], out[4], out[5], _, _ = law
 
 
 def law_of(

@@ -251,7 +251,9 @@ def test_damper_does_not_pull() -> None:
 STICKY = Material(1e9, 1e9, K, 0.0, KT, BT)
 
 
-@pytest.mark.parametrize("shape", [Box((0.6, 0.3, 0.2)), Cylinder(0.3, 0.2, facets=7)])
+@pytest.mark.parametrize(
+    "shape", [Box((0.6, 0.3, 0.2)), Convex(Cylinder(0.3, 0.2, facets=7).parts()[0].vertices)]
+)
 @pytest.mark.parametrize("steps", [1, 2, 40])
 def test_spring_of_a_sticking_patch(shape: Shape, steps: int) -> None:
     # after n steps it has gone r = (n − 1) dt u since birth, and turned by θ = (n − 1) dt ω
@@ -555,7 +557,7 @@ def test_contact_forgets_after_two_steps_apart(apart: int, kept: bool) -> None:
 @pytest.mark.parametrize("depth", [1e-8, 1e-7, 1e-6, 3e-6, 1e-5, 1e-4, 1e-3, 1e-2])
 def test_force_of_a_corner_has_no_step(depth: float) -> None:
     # a pyramid of any size has V/S_c = depth/3; below 1e-10 of the part's size squared: a point
-    tip = Cone(0.5, 1.0, facets=8)
+    tip = Convex(Cone(0.5, 1.0, facets=8).parts()[0].vertices)
     sim = on_floor(tip, (0.0, 0.0, 0.75 - depth), (0.0, 1.0, 0.0, 0.0))
     sim.step()
     row = only(sim)
@@ -565,7 +567,7 @@ def test_force_of_a_corner_has_no_step(depth: float) -> None:
 
 @pytest.mark.parametrize("depth", [1e-6, 1e-3])
 def test_friction_of_a_corner(depth: float) -> None:
-    tip = Cone(0.5, 1.0, facets=8)
+    tip = Convex(Cone(0.5, 1.0, facets=8).parts()[0].vertices)
     sim = on_floor(
         tip, (0.0, 0.0, 0.75 - depth), (0.0, 1.0, 0.0, 0.0), velocity=(0.01, 0.0, 0.0),
         spin=(0, 0, 1.0), material=DRY,

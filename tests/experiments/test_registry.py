@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from tangere.errors import SceneError
-from tangere.experiments.experiment import Claim, Experiment, Outcome
-from tangere.experiments.registry import EXPERIMENTS, find, select
+from tangere.experiments.experiment import Claim, Experiment, Outcome, tally
+from tangere.experiments.registry import EXPERIMENTS, PLANNED, find, select
 
 
 def test_the_papers_experiments_are_there() -> None:
     papers = ["block-tower", "falling-cube", "stick-slip", "two-hands", "free-spoon"]
-    papers += ["spoon-and-cup", "spin-down"]
+    papers += ["spoon-and-cup", "spin-down", "rolling"]
     assert list(EXPERIMENTS) == [*papers, "cube-toss", "energy-audit", "contact-delay"]
 
 
@@ -41,6 +41,14 @@ def test_a_foreign_name_gets_the_list() -> None:
         find("zzzz")
 
 
+def test_a_name_that_is_planned_is_not_taken_for_another() -> None:
+    assert not PLANNED & set(EXPERIMENTS), "built: no longer planned"
+    for name in PLANNED:
+        with pytest.raises(SceneError, match=f"experiment '{name}' is not there yet") as caught:
+            find(name)
+        assert "did you mean" not in str(caught.value)
+
+
 def test_no_name_and_all_mean_every_experiment_once() -> None:
     everything = list(EXPERIMENTS.values())
     assert select([]) == everything
@@ -54,6 +62,34 @@ def test_numbers_that_are_not_finite_become_null() -> None:
         assert claim["measured"] is None
         json.dumps(claim, allow_nan=False)
     claim = Claim("id", "text", "paper", 2.0, "s", True).as_json()
-    assert list(claim) == ["id", "text", "paper", "measured", "unit", "pass"]
+    contract = ["id", "text", "paper", "measured", "unit", "pass"]
+    assert list(claim) == [*contract, "verdict", "calibrated"]
     assert claim["measured"] == 2.0
     assert claim["pass"] is True
+
+
+@pytest.mark.parametrize(
+    ("holds", "calibrated", "verdict"),
+    [
+        (True, "", "holds"),
+        (False, "", "fails"),
+        (True, "the hand", "calibrated"),
+        (False, "the hand", "fails"),
+    ],
+)
+def test_a_calibrated_value_never_counts_as_a_pass(
+    holds: bool, calibrated: str, verdict: str
+) -> None:
+    claim = Claim("id", "text", "paper", 1.0, "s", holds, calibrated)
+    assert claim.verdict == verdict
+    assert claim.as_json()["verdict"] == verdict
+    assert claim.as_json()["calibrated"] == calibrated
+    assert claim.as_json()["pass"] is (verdict == "holds")
+    experiment = EXPERIMENTS["spin-down"]
+    outcome = Outcome(experiment, experiment.params, None, [claim], [], 1.0)
+    assert outcome.passed is (verdict != "fails")
+
+
+def test_verdicts_are_counted_in_words() -> None:
+    assert tally(["holds", "fails", "holds"]) == "2 of 3 claims hold"
+    assert tally(["holds", "calibrated"]) == "1 of 2 claims hold, 1 calibrated"

@@ -33,6 +33,7 @@ def _check(result: float) -> list[Claim]:
     return [
         Claim("good", "a <b> holds", "theory & paper", result, "m/s²", True),
         Claim("bad", "never happens", "happens", None, "s", False),
+        Claim("tuned", "comes out", "1 s", 1.0, "s", True, "the <hand> gives it"),
     ]
 
 
@@ -98,9 +99,11 @@ def test_the_page_needs_nothing_else(page: Path) -> None:
 
 def test_verdicts_numbers_and_escapes(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert "2 of 3 claims hold in 2 experiments" in text
-    assert '<span class="mark bad">fails</span>' in text
-    assert '<span class="mark good">holds</span>' in text
+    assert "2 of 4 claims hold, 1 calibrated in 2 experiments" in text
+    assert '<span class="mark bad">✗ fails</span>' in text
+    assert '<span class="mark good">✓ holds</span>' in text
+    assert '<span class="mark tuned">≈ calibrated</span>' in text
+    assert "Calibrated: the &lt;hand&gt; gives it." in text
     assert "a &lt;b&gt; holds" in text
     assert "theory &amp; paper" in text
     assert "A line with a &lt;caption&gt;." in text

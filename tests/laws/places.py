@@ -37,7 +37,7 @@ def tumble(place: Place, heights: tuple[float, float, float]) -> tg.Scene:
     specs = [
         (tg.Box((0.2, 0.3, 0.1)), (0.0, 0.0, a), (1.0, 0.3, 0.0), (0.0, 0.0, 3.0)),
         (tg.Box((0.1, 0.1, 0.1)), (0.02, 0.03, b), (0.5, 0.0, 0.0), (0.0, 0.0, 0.0)),
-        (tg.Cylinder(0.08, 0.2, facets=10), (0.35, 0.1, c), (-1.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
+        (tg.Cylinder(0.08, 0.2), (0.35, 0.1, c), (-1.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
     ]
     for shape, x, v, w in specs:
         scene.add_body(

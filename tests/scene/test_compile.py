@@ -13,7 +13,8 @@ from strategies import poses, quaternions, vectors
 import tangere.scene.compile as compiler
 from tangere.errors import SceneError
 from tangere.geometry.checks import rotation
-from tangere.geometry.shapes import Box, Compound, Cone, Convex, Cylinder, Sphere
+from tangere.geometry.curve import BALL, CAPSULE, CONE, CYLINDER, HULL
+from tangere.geometry.shapes import Box, Capsule, Compound, Cone, Convex, Cylinder, Sphere
 from tangere.scene.compile import compile_scene, quat_product, quaternion_of, rotation_of
 from tangere.scene.scene import Material, Scene
 from tangere.simulation import Simulation
@@ -127,6 +128,55 @@ def test_equal_hulls_are_stored_once() -> None:
     c = compile_scene(scene)
     assert c.model.part_hull.tolist() == [0, 0, 0, 0, 1]
     assert c.hulls.vert_start.tolist() == [0, 8, 16]
+
+
+def test_equal_facets_of_different_solids_are_different_hulls() -> None:
+    drawn = Cylinder(0.1, 0.3)
+    scene = Scene()
+    for shape in (drawn, Convex(drawn.parts()[0].vertices), drawn, Cylinder(0.1, 0.3)):
+        scene.add_body(shape)
+    hull = compile_scene(scene).model.part_hull
+    assert hull[0] == hull[2] == hull[3]
+    assert hull[0] != hull[1]
+
+
+def test_curved_hulls_are_known_by_their_ideal_solid() -> None:
+    scene = Scene()
+    shapes = (Sphere(0.1), Capsule(0.1, 0.3), Cylinder(0.1, 0.3), Cone(0.1, 0.3), Box((1, 1, 1)))
+    for shape in shapes:
+        scene.add_body(shape)
+    c = compile_scene(scene)
+    h = c.hulls
+    assert h.curve[:, 0].tolist() == [BALL, CAPSULE, CYLINDER, CONE, HULL]
+    assert h.size[:4] == pytest.approx([0.2, 0.2, 0.2, 0.2])
+    assert h.box[0] == pytest.approx([0, 0, 0, 0.1, 0.1, 0.1])  # not of the facets
+    assert h.box[1] == pytest.approx([0, 0, 0, 0.1, 0.1, 0.25])
+    assert h.box[2] == pytest.approx([0, 0, 0, 0.1, 0.1, 0.15])
+    assert h.box[3] == pytest.approx([0, 0, 0.075, 0.1, 0.1, 0.15])
+    disc = np.pi * 0.01
+    assert c.model.face_area[:4] == pytest.approx([disc, 0.06, 0.06, max(disc, 0.03)])
+    assert c.model.face_area[4] == pytest.approx(1.0)
+
+
+def test_curves_move_to_the_principal_frame() -> None:
+    shape = Compound(
+        [Box((0.3, 0.2, 0.1)), Cylinder(0.05, 0.4), Sphere(0.1)],
+        [
+            ((0.1, 0.0, 0.05), (1, 0, 0, 0)),
+            ((0.3, 0.1, 0.2), (1, 0.2, 0.1, 0)),
+            ((-0.2, 0.1, 0), (1, 0, 0, 0)),
+        ],
+    )
+    scene = Scene()
+    body = scene.add_body(shape)
+    c = compile_scene(scene)
+    axes = rotation_of(c.principal[0])
+    for row, curve in zip(c.hulls.curve, shape.curves(), strict=True):
+        if curve is None:
+            assert row[0] == HULL
+            continue
+        assert axes @ row[3:6] == pytest.approx(curve.axis, abs=1e-13)
+        assert axes @ row[6:9] + body.centre == pytest.approx(curve.centre, abs=1e-13)
 
 
 def test_hull_measures() -> None:

@@ -14,13 +14,15 @@ from sessions import meta, spring_rows, spring_trace
 
 import tangere as tg
 from tangere import cli
+from tangere._jit import JIT_DISABLED
 from tangere.errors import SceneError
-from tangere.haptics.layout import ROW_HAND
+from tangere.haptics.layout import ROW_DEVICE, ROW_HAND
 from tangere.scene.files import scene_text
 from tangere.session.replay import replay, scene_of, without_gaps
 from tangere.trace.trace import Trace
 
 pytestmark = pytest.mark.nojit
+COMPILED = pytest.mark.skipif(JIT_DISABLED, reason="two of these are enough in plain Python")
 
 
 class FakePlayback:
@@ -151,17 +153,52 @@ def test_command(
     assert capsys.readouterr().err.endswith("none.h5: no such trace; check the path\n")
 
 
-def test_a_real_session_comes_out_the_same(tmp_path: Path) -> None:
-    """Record → replay on the virtual clock: the same SHA-256."""
+def pressed(**options: Any) -> Trace:
+    """A rod is lowered onto a block, 17 mm further than its end can go; on the virtual clock."""
     scene = tg.Scene()
     scene.add_floor()
     scene.add_body(tg.Box((0.1, 0.1, 0.1)), mass=0.5, position=(0, 0, 0.05), name="block")
-    scene.add_tool(tg.Box((0.02, 0.02, 0.1)), mass=0.05)
+    scene.add_tool(tg.Box((0.02, 0.02, 0.1)), mass=0.05, position=(0.02, 0, 0.19))
 
     def hand(t: float) -> tuple[tuple[float, float, float], tuple[float, float, float, float]]:
-        return (0.0, 0.0, 0.25 - 0.15 * t), (1.0, 0.0, 0.0, 0.0)
+        return (0.02, 0.0, 0.19 - 0.15 * t), (1.0, 0.0, 0.0, 0.0)
 
-    session = tg.Session(scene, method="volume", device=tg.devices.Scripted(hand), rate=1000)
-    trace = session.run(seconds=0.5, realtime=False)
+    options = {"method": "volume", "device": tg.devices.Scripted(hand), **options}
+    trace = tg.Session(scene, rate=1000, **options).run(seconds=0.38, realtime=False)
+    touching = trace["contact.count"] > 0
+    assert not touching[:200].any(), "it starts free"
+    assert touching[-50:].all()
+    assert trace["device.force"][-1, 2] > 0.4, "and is felt"
+    return trace
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({}, id="volume"),
+        pytest.param({"method": "point"}, id="point", marks=COMPILED),
+        pytest.param({"contact_rate": 250.0, "latency": 1}, id="late"),
+        pytest.param({"contact": "linear", "tool_step": "rk4"}, id="linear", marks=COMPILED),
+        pytest.param({"safety": tg.Safety(force=0.5)}, id="limited", marks=COMPILED),
+    ],
+)
+def test_a_real_session_comes_out_the_same(tmp_path: Path, options: dict[str, Any]) -> None:
+    """Record → replay on the virtual clock: the same rows, the same SHA-256."""
+    trace = pressed(**options)
     trace.save(tmp_path / "a.h5")
-    assert replay(tmp_path / "a.h5").hash() == trace.hash()
+    again = replay(tmp_path / "a.h5")
+    assert np.array_equal(again["tool.position"], trace["tool.position"])
+    assert again.hash() == trace.hash()
+
+
+@COMPILED
+def test_another_method_or_another_hand_gives_another_hash(tmp_path: Path) -> None:
+    trace = pressed()
+    trace.save(tmp_path / "a.h5")
+    other = replay(tmp_path / "a.h5", "point")
+    assert other.hash() != trace.hash()
+    assert not np.array_equal(other["tool.position"], trace["tool.position"])
+    rows = trace.rows.copy()
+    rows[200, ROW_DEVICE + 2] += 1e-6
+    Trace(rows, trace.meta, trace.tools).save(tmp_path / "b.h5")
+    assert replay(tmp_path / "b.h5").hash() != trace.hash()

@@ -238,10 +238,11 @@ def writer() -> Iterator[subprocess.Popen[str]]:
         assert process.wait(10) == 0
 
 
-def kill_in_the_middle(
-    writer: subprocess.Popen[str], folder: Path, times: int, longest: float
-) -> list[int]:
-    """Rows lost in each of so many recordings, killed at random moments."""
+def kill_in_the_middle(writer: subprocess.Popen[str], folder: Path, times: int) -> list[int]:
+    """Rows lost in each of so many recordings, killed at random moments.
+
+    Each has made twice as many rows as may be lost, or more: one that wrote nothing shows.
+    """
     assert writer.stdin is not None
     assert writer.stdout is not None
     rng, lost = random.Random(9), []
@@ -252,7 +253,11 @@ def kill_in_the_middle(
         writer.stdin.write(f"{path} {folder / 'newest'}\n")
         writer.stdin.flush()
         pid = int(writer.stdout.readline())
-        time.sleep(longest * rng.random())
+        deadline = time.monotonic() + 30.0
+        while int(newest[0]) < 2 * MOST_LOST:
+            assert time.monotonic() < deadline, "it makes no rows"
+            time.sleep(0.01)
+        time.sleep(0.4 * rng.random())
         os.kill(pid, 9)
         # the parent of the killed one takes its next line only when it is gone
         while Path(f"/proc/{pid}/stat").exists():
@@ -278,14 +283,14 @@ MOST_LOST = 2000
 def test_killed_recordings_open_and_lose_half_a_second_at_most(
     writer: subprocess.Popen[str], tmp_path: Path
 ) -> None:
-    lost = kill_in_the_middle(writer, tmp_path, 6, 0.4)
+    lost = kill_in_the_middle(writer, tmp_path, 4)
     assert max(lost) <= MOST_LOST
 
 
 @needs_fork
 @pytest.mark.slow
 def test_twenty_killed_recordings(writer: subprocess.Popen[str], tmp_path: Path) -> None:
-    lost = kill_in_the_middle(writer, tmp_path, 20, 1.2)
+    lost = kill_in_the_middle(writer, tmp_path, 20)
     assert max(lost) <= MOST_LOST
 
 

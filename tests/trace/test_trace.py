@@ -118,10 +118,12 @@ def test_summary_of_a_known_session() -> None:
     rows[500, ROW_DEPTH] = 3e-4
     rows[:, ROW_OBSERVED] = np.linspace(0.0, -0.01, 1000)
     summary = Trace(rows, meta(end="finished")).summary()
-    assert (summary.ticks, summary.rate, summary.missed) == (1000, RATE, 2)
+    assert (summary.ticks, summary.rate) == (1000, RATE)
     assert summary.duration == pytest.approx(1.0)
-    assert summary.late_share == 12 / 1002
-    assert summary.worst_late == 2.5e-3
+    assert summary.servo is not None
+    assert summary.servo.missed == 2
+    assert summary.servo.late_share == 12 / 1002
+    assert summary.servo.worst_late == 2.5e-3
     (tool,) = summary.tools
     # a sine of amplitude 1 N, sampled at its peaks; its mean size is 2/π
     assert tool.peak_force == pytest.approx(1.0, rel=1e-12)
@@ -141,6 +143,21 @@ def test_summary_of_a_known_session() -> None:
     ):
         assert words in text
     assert json.loads(json.dumps(summary.as_json()))["tools"][0]["name"] == "tool"
+
+
+def test_on_the_virtual_clock_nothing_is_told_of_late_ticks() -> None:
+    trace = Trace(spring_rows(100), meta(clock="virtual"))
+    assert trace.virtual
+    summary = trace.summary()
+    assert summary.servo is None
+    assert "servo       virtual clock\n" in str(summary)
+    assert "later than" not in str(summary)
+    labels = [axes.get_ylabel() for axes in trace.plot().axes]
+    assert len(labels) == 4
+    assert not any("servo" in label for label in labels)
+    live = Trace(spring_rows(100), meta(clock="real time"))
+    assert "later than" in str(live.summary())
+    assert live.plot().axes[-1].get_ylabel() == "servo [µs]"
 
 
 def test_an_empty_trace_is_no_special_case(tmp_path: Path) -> None:

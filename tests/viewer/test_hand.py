@@ -86,8 +86,8 @@ def test_a_hard_pull_on_a_block_in_a_stack_gives_no_more_than_its_work(
         after = simulation[1].velocity
         work += 0.5 * mass * float(after @ after - before @ before)
         simulation.step(4)
-        # A contact may give back a small reserve: 2e-5 of size times force, 0.1 m and 5 N here.
-        assert simulation.energy.total <= energy + work + 1e-5
+        # A contact may give a little more than it has: 2e-7 of size times force, 0.1 m and 5 N.
+        assert simulation.energy.total <= energy + work + 1e-7
     assert pull.limited
     moved = float(np.linalg.norm(simulation[1].centre - centre))
     # The floor holds what is pushed down; everything else comes out of the stack.

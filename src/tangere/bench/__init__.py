@@ -17,6 +17,7 @@ NAMES = {
     "block-tower": "time per step of stacked blocks beside MuJoCo, Bullet and ODE",
     "resting": "time of the implicit step of a resting tower and wall beside MuJoCo and Bullet",
     "heap": "time and memory of 100, 1,000 and 10,000 blocks in a heap",
+    "balls": "time per step of balls and cylinders beside as many boxes",
     "gjk": "distance of two hulls of 8, 32 and 192 vertices, warm and cold",
     "volume": "contact volume of two hulls of 8, 32 and 192 vertices, by clipping and by duality",
     "servo": "late ticks of the 1 kHz loop, alone, at work, and beside a busy Python thread",
@@ -26,10 +27,12 @@ NAMES = {
 
 BUSY = 0.5  # load per core from which times are doubtful
 
-_FUNCTIONS = {
+# Module and function of each.
+FUNCTIONS = {
     "block-tower": ("block_tower", "measure"),
     "resting": ("resting", "measure"),
     "heap": ("heap", "measure"),
+    "balls": ("balls", "measure"),
     "gjk": ("pairs", "measure_gjk"),
     "volume": ("pairs", "measure_volume"),
     "servo": ("servo", "measure"),
@@ -56,7 +59,7 @@ def run(
     busy = _busy()
     results: list[Result] = []
     for name in names or NAMES:
-        module, function = _FUNCTIONS[name]
+        module, function = FUNCTIONS[name]
         measure = getattr(import_module(f"tangere.bench.{module}"), function)
         result: Result = measure() if rounds is None else measure(rounds)
         result.notes.extend(busy)

@@ -75,9 +75,13 @@ def measure(
     begin = time.perf_counter()
     tables: list[Table] = []
     notes: list[str] = []
-    for integrator in integrators:
-        for kind in KINDS:
-            _grow(rounds, counts, kind, integrator, tables, notes)
+    growth = [
+        _grow(rounds, counts, kind, integrator, tables, notes)
+        for integrator in integrators
+        for kind in KINDS
+    ]
+    title = f"mean time per block, heaps of {counts[-1]} over heaps of {counts[0]}"
+    tables.append(Table(title, growth))
     settings = {
         "step_s": {integrator: STEPS[integrator] for integrator in integrators},
         "fall_s": FALL,
@@ -94,8 +98,8 @@ def _grow(
     integrator: str,
     tables: list[Table],
     notes: list[str],
-) -> None:
-    """Append the tables and the notes of one kind of heap."""
+) -> Row:
+    """Append the tables and the notes of one kind of heap; its row in the table of growth."""
     words = KINDS[kind] if integrator == "explicit" else f"{KINDS[kind]}, {integrator}"
     times: list[Row] = []
     memory: list[Row] = []
@@ -130,16 +134,14 @@ def _grow(
         _, slope, r2 = line_fit(counts, [float(row[column] or 0.0) for row in rows])
         notes.append(f"{words}: {what} grows by {slope:.3g} per block, R² = {r2:.4f}")
     first, last = (float(row["mean / block [µs]"] or 0.0) for row in (times[0], times[-1]))
-    notes.append(
-        f"{words}: mean time per block of {counts[-1]} is {last / first:.2f} times that of "
-        f"{times[0]['heaps']} heaps of {counts[0]}" + claim(integrator, last / first)
-    )
+    return {"heap": f"{KINDS[kind]}, {integrator}", **claim(integrator, last / first)}
 
 
-def claim(integrator: str, ratio: float) -> str:
-    """What is claimed of the growth of time per block, with its verdict."""
+def claim(integrator: str, ratio: float) -> Row:
+    """Growth of the time per block, what is claimed of it, and the verdict."""
     most = CLAIMED[integrator]
-    return f"; at most {most:g} is claimed: {'holds' if ratio <= most else 'FAILS'}"
+    verdict = "holds" if ratio <= most else "FAILS"
+    return {"times": ratio, "claimed at most": most, "verdict": verdict}
 
 
 def _in_fresh_process(count: int, kind: str, rounds: int, integrator: str) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def clip_floor(b: View, plane: PtrF8, eps: float, soup: Soup, first: int, capaci
             continue
         size = _load_face(b, f, soup)
         if size > 0 and cut:
-            size = _cut(off(soup.clip, 0), size, floor, eps, off(soup.clip, 3 * MAX_POLYGON))
+            size = cut_polygon(off(soup.clip, 0), size, floor, eps, off(soup.clip, 3 * MAX_POLYGON))
             count = _store(soup, count, f, off(soup.clip, 3 * MAX_POLYGON), size, capacity)
         else:
             count = _store(soup, count, f, soup.clip, size, capacity)
@@ -147,7 +147,7 @@ def _clip_by_bits(
         here, there = 0, 3 * MAX_POLYGON
         for j in range(cuts):
             plane = off(b.planes, 4 * cutter[j])
-            size = _cut(off(soup.clip, here), size, plane, eps, off(soup.clip, there))
+            size = cut_polygon(off(soup.clip, here), size, plane, eps, off(soup.clip, there))
             here, there = there, here
             if size == 0:
                 break
@@ -190,7 +190,7 @@ def _clip_by_list(
             if beyond:
                 wall[0], wall[1], wall[2], wall[3] = 0.0, 0.0, 0.0, limit
                 wall[k] = sign
-                size = _cut(p, size, wall, eps, off(soup.clip, there))
+                size = cut_polygon(p, size, wall, eps, off(soup.clip, there))
                 here, there = there, here
         for c in range(planes):
             plane = off(b.planes, 4 * cutting[c])
@@ -216,7 +216,7 @@ def _clip_by_list(
             elif outside == size:
                 size = 0
             elif outside > 0:
-                size = _cut(p, size, plane, eps, off(soup.clip, there))
+                size = cut_polygon(p, size, plane, eps, off(soup.clip, there))
                 here, there = there, here
             if size == 0:
                 break
@@ -285,7 +285,7 @@ def _load_face(a: View, f: int, soup: Soup) -> int:
 
 
 @kernel
-def _cut(poly: PtrF8, size: int, plane: PtrF8, eps: float, out: PtrF8) -> int:
+def cut_polygon(poly: PtrF8, size: int, plane: PtrF8, eps: float, out: PtrF8) -> int:
     """Keep the part of a convex polygon with N·x ≤ d; returns its vertex count, 0 if none."""
     n0, n1, n2, n3 = plane[0], plane[1], plane[2], plane[3]
     px, py, pz = poly[3 * size - 3], poly[3 * size - 2], poly[3 * size - 1]

@@ -1,10 +1,15 @@
 """Signed distance of two shapes, with witness points and normal: GJK when apart, EPA when not.
 
-Each pair of convex parts is settled in three steps. GJK gives the distance of separated parts. For
+Each pair of hulls is settled in three steps. GJK gives the distance of separated parts. For
 overlapping ones EPA gives the direction n of least overlap h(n). Then b is moved along n until a
 clear gap opens and GJK runs once more: the witnesses of that well-conditioned problem, b moved
 back, are points of both parts, and its direction is n without the rounding. The same step sharpens
 the normal of parts that almost touch, where the difference of the witnesses has few digits left.
+
+Curved parts are taken by their ideal surface (`collision.curved`). Apart, their closest points are
+exact. Overlapping, the least overlap is sought from many directions: those of all faces, out of the
+sides, that of their facets, and the best places of a grid over the sphere; from each, b moves out
+as in a simulation until the normal no longer turns, and the least wins.
 """
 
 from __future__ import annotations
@@ -17,10 +22,20 @@ import numpy as np
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, local_i4, ptr
 from tangere.collision.clip import View
+from tangere.collision.curved import (
+    closest_points,
+    first_normal,
+    move_out,
+)
 from tangere.collision.epa import least_overlap, overlap, penetration
 from tangere.collision.gjk import OVERLAP, gjk
+from tangere.collision.solids import (
+    Solid,
+    top,
+)
 from tangere.errors import SceneError
 from tangere.geometry.checks import rotation, show, unit, vector
+from tangere.geometry.curve import BALL, CAPSULE, CYLINDER, NC
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.maths.vec import Array, IntArray, Vec3, norm, scale, sub
 
@@ -43,6 +58,9 @@ NOISE = 1e-14
 # The step is repeated while the normal still turns by more than rounding, and so often at most.
 TURNED = 1e-14
 ROUNDS = 4
+# Of curved parts: directions of the grid over the sphere, starts taken from it, angle between these
+# at least [rad], and moves out from each.
+GRID, STARTS, APART_BY, MOVES = 600, 8, 0.25, 60
 
 
 class DistanceResult(NamedTuple):
@@ -61,7 +79,8 @@ class DistanceResult(NamedTuple):
 def distance(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose) -> DistanceResult:
     """Signed distance of two shapes, witness points and the normal from a to b.
 
-    Shapes of several convex parts: the least over all pairs of parts.
+    Spheres, capsules, cylinders and cones count by their ideal surface, not by their facets. Shapes
+    of several convex parts: the least over all pairs of parts.
 
     Args:
         a: First shape.
@@ -73,14 +92,16 @@ def distance(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose) -> DistanceResult:
         SceneError: A pose is not finite or its quaternion has no direction.
     """
     turn_a, turn_b, origin, between = checked_poses(pose_a, pose_b)
-    parts_a = [placed(part, turn_a, np.zeros(3)) for part in a.parts()]
-    parts_b = [placed(part, turn_b, between) for part in b.parts()]
     best, found = inf, np.zeros(9)
-    for p in parts_a:
-        for q in parts_b:
+    parts_b = _placed_parts(b, turn_b, between)
+    for p, row_p in _placed_parts(a, turn_a, np.zeros(3)):
+        for q, row_q in parts_b:
             if _ball_gap(p.vertices, q.vertices) > best:
                 continue
-            d, result = part_distance(p, q)
+            if row_p[0] or row_q[0]:
+                d, result = curved_distance(p, row_p, q, row_q)
+            else:
+                d, result = part_distance(p, q)
             if d < best:
                 best, found = d, result
     point_a = origin + found[0:3]
@@ -97,9 +118,40 @@ def part_distance(p: Polyhedron, q: Polyhedron) -> tuple[float, Array]:
     return d, out
 
 
+def curved_distance(
+    p: Polyhedron, row_p: Array, q: Polyhedron, row_q: Array
+) -> tuple[float, Array]:
+    """As `part_distance`, of parts of which at least one is curved; rows as in `Hulls.curve`."""
+    out = np.empty(9)
+    size = min(float(np.ptp(part.vertices, axis=0).max()) for part in (p, q))
+    settled, d = _apart(p, row_p, q, row_q, size, out)
+    if settled:
+        return d, out
+    starts = np.concatenate(
+        (
+            _face_normals(p, row_p),
+            -_face_normals(q, row_q),
+            part_distance(p, q)[1][None, 6:9],
+            _GRID,
+        )
+    )
+    overlaps = np.empty(len(starts))
+    _overlaps(p, row_p, q, row_q, starts, overlaps)
+    chosen: list[Array] = []
+    for k in np.argsort(overlaps):
+        if all(starts[k] @ other < np.cos(APART_BY) for other in chosen):
+            chosen.append(starts[k])
+        if len(chosen) == STARTS:
+            break
+    return -_least_overlap(p, row_p, q, row_q, np.array(chosen), size, out), out
+
+
 def warm_up(p: Polyhedron) -> None:
     """Compile or load all that a distance may need, for the rare case too."""
     part_distance(p, p)
+    ball = np.zeros(NC)
+    ball[0], ball[1], ball[5] = BALL, 1.0, 1.0
+    curved_distance(p, ball, p, ball)
     _enumerate(p, edges(p), p, edges(p), np.empty(9))
 
 
@@ -150,6 +202,36 @@ def _checked_pose(pose: object, what: str) -> tuple[Array, Array]:
     return position, rotation(unit(pose[1], f"{what} orientation", 4))
 
 
+def _placed_parts(shape: Shape, turn: Array, shift: Array) -> list[tuple[Polyhedron, Array]]:
+    """Parts turned and moved, each with its row of `Hulls.curve`."""
+    return [
+        (
+            placed(part, turn, shift),
+            np.zeros(NC) if curve is None else curve.moved(turn, shift).row(),
+        )
+        for part, curve in zip(shape.parts(), shape.curves(), strict=True)
+    ]
+
+
+def _face_normals(part: Polyhedron, row: Array) -> Array:
+    """Outward normals of the flat faces of a part, shape (n, 3)."""
+    if not row[0]:
+        return part.planes[:, :3]
+    axis = row[3:6]
+    return np.array([axis, -axis]) if row[0] not in (BALL, CAPSULE) else np.empty((0, 3))
+
+
+def _sphere_grid(count: int) -> Array:
+    """Directions spread evenly over a sphere, shape (count, 3): a spiral of golden angles."""
+    k = np.arange(count) + 0.5
+    z = 1.0 - 2.0 * k / count
+    turn, r = np.pi * (1.0 + np.sqrt(5.0)) * k, np.sqrt(1.0 - z * z)
+    return np.column_stack((r * np.cos(turn), r * np.sin(turn), z))
+
+
+_GRID = _sphere_grid(GRID)
+
+
 def _ball_gap(u: Array, v: Array) -> float:
     """Lower bound of the distance of two vertex clouds, by balls around their means [m]."""
     cu, cv = u.mean(axis=0), v.mean(axis=0)
@@ -185,6 +267,75 @@ def _settle(va: Array, vb: Array, out: Array) -> tuple[bool, float]:
     out[3], out[4], out[5] = bx, by, bz
     out[6], out[7], out[8] = n
     return True, d
+
+
+@kernel
+def solid(part: Polyhedron, row: Array) -> Solid:
+    """A part as a solid: curved by its row of `Hulls.curve`, else a hull."""
+    return Solid(
+        int(row[0]), row[1], row[2], (row[3], row[4], row[5]), (row[6], row[7], row[8]), view(part)
+    )
+
+
+@kernel
+def _apart(
+    p: Polyhedron, row_p: Array, q: Polyhedron, row_q: Array, size: float, out: Array
+) -> tuple[bool, float]:
+    """Whether closest points settle the signed distance of curved parts, and its value [m].
+
+    Writes the witnesses and the normal to out.
+    """
+    a, b = solid(p, row_p), solid(q, row_q)
+    simplex = local_i4(9)
+    simplex[0] = 0
+    guess = first_normal(a, b, 0)
+    apart, d, n, x = closest_points(a, b, (0.0, 0.0, 0.0), guess, simplex)
+    # of cylinders that overlap, the spines know nothing of the ways out over the ends
+    if not apart or (d < 0.0 and CYLINDER in (a.kind, b.kind)):
+        return False, 0.0
+    if 0.0 < d < CLOSE * size:
+        n, x, depth = move_out(a, b, size, n, ROUNDS, simplex)
+        d = -depth
+    _write(d, n, x, ptr(out))
+    return True, d
+
+
+@kernel
+def _overlaps(
+    p: Polyhedron, row_p: Array, q: Polyhedron, row_q: Array, normals: Array, out: Array
+) -> None:
+    """Overlap of two parts along each row of `normals` [m]."""
+    a, b = solid(p, row_p), solid(q, row_q)
+    for k in range(normals.shape[0]):
+        n = (normals[k, 0], normals[k, 1], normals[k, 2])
+        out[k] = top(a, n) + top(b, scale(-1.0, n))
+
+
+@kernel
+def _least_overlap(
+    p: Polyhedron, row_p: Array, q: Polyhedron, row_q: Array, starts: Array, size: float, out: Array
+) -> float:
+    """Least overlap near the starts and one out of the sides [m]; witnesses and normal to out."""
+    a, b = solid(p, row_p), solid(q, row_q)
+    simplex = local_i4(9)
+    least = inf
+    for k in range(starts.shape[0] + 1):
+        start = first_normal(a, b, 0)
+        if k > 0:
+            start = (starts[k - 1, 0], starts[k - 1, 1], starts[k - 1, 2])
+        n, x, depth = move_out(a, b, size, start, MOVES, simplex)
+        if depth < least:
+            least = depth
+            _write(-depth, n, x, ptr(out))
+    return least
+
+
+@kernel
+def _write(d: float, n: Vec3, middle: Vec3, out: PtrF8) -> None:
+    """Witnesses about the point midway, and the normal."""
+    for k in range(3):
+        out[k], out[3 + k] = middle[k] - 0.5 * d * n[k], middle[k] + 0.5 * d * n[k]
+        out[6 + k] = n[k]
 
 
 @kernel

@@ -75,7 +75,7 @@ def gjk(
     best = 0.0
     vx, vy, vz = 0.0, 0.0, 0.0
     for turn in range(MAX_ROUNDS):
-        inside, ux, uy, uz = _nearest(w, count, new)
+        inside, ux, uy, uz = nearest(w, count, new)
         if inside:
             status = OVERLAP
             vx, vy, vz = 0.0, 0.0, 0.0
@@ -169,7 +169,7 @@ def _store(simplex: PtrI4, pair: PtrI4, count: int) -> None:
 
 
 @kernel
-def _nearest(w: PtrF8, count: int, lam: PtrF8) -> tuple[bool, float, float, float]:
+def nearest(w: PtrF8, count: int, lam: PtrF8) -> tuple[bool, float, float, float]:
     """Whether the origin is inside the simplex, and else its nearest point v; weights go to lam."""
     for k in range(count):
         lam[k] = 0.0
@@ -286,7 +286,7 @@ def _volume(w: PtrF8, i: int, j: int, nx: float, ny: float, nz: float) -> float:
 
 @kernel
 def _tetrahedron(w: PtrF8, lam: PtrF8) -> tuple[bool, float, float, float]:
-    """As `_nearest` for four points: the best of the faces that the origin can see, or inside."""
+    """As `nearest` for four points: the best of the faces that the origin can see, or inside."""
     total = 0.0
     best = -1.0
     x, y, z = 0.0, 0.0, 0.0

@@ -66,7 +66,8 @@ def contact_volume(
 ) -> ContactVolume:
     """The solid that two shapes share, with patch area, normal from a to b and contact point.
 
-    Shapes of several convex parts: all pairs of parts together, along the normal of the deepest.
+    Shapes of several convex parts: all pairs of parts together, along the normal of the deepest. Of
+    curved shapes it is the solid that their polyhedra share, see `Shape.parts`.
 
     Args:
         a: First shape.

@@ -64,6 +64,7 @@ class Law(NamedTuple):
     mu0: float  # static friction
     mu: float  # kinetic friction
     e: float  # restitution of impacts too short to be resolved; 0: as the springs have it
+    rolling: float  # torque against rolling over normal force times radius
 
 
 @kernel
@@ -83,7 +84,8 @@ def pair_law(m: Model, i: int, j: int, dt: float, implicit: bool, point: bool) -
     m_c = 1/(1/m_a + 1/m_b), L the side of the largest face.
     Explicit step: k = κ m_c/dt², b = β m_c/dt. Implicit step: the weight of m_c sinks by a hair,
     k = m_c g/(ε L) but at most κ' m_c/dt², with b = 2 ζ √(k m_c); restitution e sets ζ where the
-    impact is resolved, ζ = −ln e/√(π² + ln² e) − √κ/2. Friction, restitution: geometric mean.
+    impact is resolved, ζ = −ln e/√(π² + ln² e) − √κ/2. Friction, restitution and rolling: geometric
+    mean.
     The point method is as soft with either step: a block stands on one corner at a time, and what
     the others fall within a step has to be little beside its depth.
     """
@@ -97,7 +99,7 @@ def pair_law(m: Model, i: int, j: int, dt: float, implicit: bool, point: bool) -
         if isnan(k) and not point:
             side = sqrt(min(m.face_area[i], m.face_area[j]))
             k = min(mass * EARTH / (HAIR * side), STIFFEST * mass / (dt * dt))
-        e = _restitution(p[6], q[6])
+        e = _given(p[6], q[6])
         kappa = KAPPA if isnan(k) else k * dt * dt / mass
         if not isnan(e) and kappa <= RESOLVED:
             # the step itself damps like ζ = √κ/2
@@ -116,7 +118,10 @@ def pair_law(m: Model, i: int, j: int, dt: float, implicit: bool, point: bool) -
         k_t = TANGENTIAL_SHARE * k
     if isnan(b_t):
         b_t = TANGENTIAL_SHARE * b
-    return Law(k, b, k_t, b_t, sqrt(p[0] * q[0]), sqrt(p[1] * q[1]), e)
+    rolling = _given(p[7], q[7])
+    if isnan(rolling):
+        rolling = 0.0
+    return Law(k, b, k_t, b_t, sqrt(p[0] * q[0]), sqrt(p[1] * q[1]), e, rolling)
 
 
 @kernel
@@ -126,7 +131,7 @@ def law_between(model: Model, i: int, j: int, dt: float, implicit: bool, point: 
 
 
 @kernel
-def _restitution(p: float, q: float) -> float:
+def _given(p: float, q: float) -> float:
     """Geometric mean; where one is not given (NaN), the other."""
     if isnan(p):
         return q

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,6 +21,11 @@ R = TypeVar("R")
 
 Tell: TypeAlias = Callable[[float, str], None]
 """Told how far a run is (0 to 1) and what it does now."""
+
+Verdict: TypeAlias = Literal["holds", "fails", "calibrated"]
+
+MARKS: dict[str, str] = {"holds": "✓", "fails": "✗", "calibrated": "≈"}
+"""One sign per verdict, the same wherever a verdict is shown."""
 
 
 def silent(done: float, doing: str) -> None:
@@ -35,6 +41,9 @@ def nothing(params: object) -> str:
 class Claim:
     """One statement that a run confirms or refutes.
 
+    A value that something was tuned to give confirms nothing: its verdict is "calibrated", which
+    counts neither as held nor as failed. It still fails when it misses what it was tuned to.
+
     Attributes:
         id: Short name, unique within the experiment.
         text: The statement with its threshold.
@@ -42,6 +51,7 @@ class Claim:
         measured: The number found here; None when the event did not happen.
         unit: Unit of `measured`, empty for a plain number.
         pass_: Whether the statement holds here.
+        calibrated: What was chosen so that it holds, and how, in one line; empty for a prediction.
     """
 
     id: str
@@ -50,6 +60,14 @@ class Claim:
     measured: float | None
     unit: str
     pass_: bool
+    calibrated: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the run says of the statement."""
+        if not self.pass_:
+            return "fails"
+        return "calibrated" if self.calibrated else "holds"
 
     def as_json(self) -> dict[str, Any]:
         """The claim as the `--json` output prints it; numbers that are not finite become null."""
@@ -60,8 +78,17 @@ class Claim:
             "paper": self.paper,
             "measured": float(self.measured) if finite and self.measured is not None else None,
             "unit": self.unit,
-            "pass": bool(self.pass_),
+            "pass": self.verdict == "holds",
+            "verdict": self.verdict,
+            "calibrated": self.calibrated,
         }
+
+
+def tally(verdicts: Iterable[str]) -> str:
+    """Verdicts counted in words, such as "7 of 9 claims hold, 2 calibrated"."""
+    counts = Counter(verdicts)
+    words = f"{counts['holds']} of {counts.total()} claims hold"
+    return f"{words}, {counts['calibrated']} calibrated" if counts["calibrated"] else words
 
 
 @dataclass(frozen=True)
@@ -120,8 +147,8 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """Whether every claim holds."""
-        return all(claim.pass_ for claim in self.claims)
+        """Whether no claim fails."""
+        return all(claim.verdict != "fails" for claim in self.claims)
 
     def as_json(self) -> dict[str, Any]:
         """The outcome as `tangere reproduce NAME --json` prints it."""

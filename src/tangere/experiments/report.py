@@ -6,17 +6,18 @@ import dataclasses
 import html
 import math
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from tangere.experiments import figures
-from tangere.experiments.experiment import Claim, Outcome, Reading
+from tangere.experiments.experiment import MARKS, Claim, Outcome, Reading, tally
 
 STYLE = """
 :root { --ink:#2b2f36; --soft:#6b7280; --line:#e6e4df; --paper:#ffffff; --back:#f7f6f3;
-        --good:#2e7d4f; --bad:#b3372f; --good-back:#e8f3ec; --bad-back:#fbe9e7; }
+        --good:#2e7d4f; --bad:#b3372f; --good-back:#e8f3ec; --bad-back:#fbe9e7;
+        --tuned:#8a6100; --tuned-back:#fbf1d9; }
 * { box-sizing:border-box; }
 body { margin:0; background:var(--back); color:var(--ink);
        font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif; }
@@ -36,6 +37,7 @@ nav a { text-decoration:none; color:var(--ink); background:var(--paper);
         white-space:nowrap; }
 .good { color:var(--good); background:var(--good-back); }
 .bad { color:var(--bad); background:var(--bad-back); }
+.tuned { color:var(--tuned); background:var(--tuned-back); }
 .wide { overflow-x:auto; }
 table { border-collapse:collapse; width:100%; font-size:.92rem; }
 th { text-align:left; font-weight:600; color:var(--soft); font-size:.8rem; }
@@ -53,6 +55,8 @@ dl div { display:flex; justify-content:space-between; border-bottom:1px solid va
 footer { color:var(--soft); font-size:.85rem; margin-top:2rem; }
 """
 
+LOOKS = {"holds": "good", "fails": "bad", "calibrated": "tuned"}
+
 
 def number(value: float | None, unit: str = "") -> str:
     """A measured value in four digits with its unit; a dash when there is none."""
@@ -65,8 +69,13 @@ def number(value: float | None, unit: str = "") -> str:
     return f"{text} {unit}".strip()
 
 
-def write(outcomes: Sequence[Outcome], folder: Path) -> Path:
-    """Write `index.html` and each figure as PNG into a folder; the path of the page."""
+def write(
+    outcomes: Sequence[Outcome], folder: Path, not_run: Mapping[str, str] | None = None
+) -> Path:
+    """Write `index.html` and each figure as PNG into a folder; the path of the page.
+
+    `not_run` are experiments that were wanted and could not be run, and why.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     sections = []
     for outcome in outcomes:
@@ -79,28 +88,29 @@ def write(outcomes: Sequence[Outcome], folder: Path) -> Path:
         (folder / f"{name}-pictures.png").write_bytes(figures.png(strip))
         sections.append(_section(outcome, [*drawn, strip]))
     path = folder / "index.html"
-    path.write_text(_page(outcomes, sections), encoding="utf-8")
+    path.write_text(_page(outcomes, sections, not_run or {}), encoding="utf-8")
     return path
 
 
-def _page(outcomes: Sequence[Outcome], sections: Sequence[str]) -> str:
+def _page(outcomes: Sequence[Outcome], sections: Sequence[str], not_run: Mapping[str, str]) -> str:
     from importlib.metadata import version
 
     claims = [claim for outcome in outcomes for claim in outcome.claims]
-    held = sum(claim.pass_ for claim in claims)
     links = "".join(
-        f'<a href="#{o.experiment.name}">{o.experiment.name} {"✓" if o.passed else "✗"}</a>'
+        f'<a href="#{o.experiment.name}">{o.experiment.name} '
+        f"{MARKS['holds' if o.passed else 'fails']}</a>"
         for o in outcomes
     )
-    names = " ".join(o.experiment.name for o in outcomes)
+    left = "".join(f'<p class="bad">Not run: {html.escape(why)}.</p>' for why in not_run.values())
+    names = " ".join([*(o.experiment.name for o in outcomes), *not_run])
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>tangere: reproduced experiments</title><style>{STYLE}</style></head><body><main>"
         "<h1>Reproduced experiments</h1>"
-        f'<p class="soft">{held} of {len(claims)} claims hold in {len(outcomes)} '
+        f'<p class="soft">{tally(claim.verdict for claim in claims)} in {len(outcomes)} '
         f"experiment{'s' if len(outcomes) != 1 else ''}.</p>"
-        f"<nav>{links}</nav>{''.join(sections)}"
+        f"{left}<nav>{links}</nav>{''.join(sections)}"
         f"<footer>tangere {version('tangere')}, Python {platform.python_version()}, "
         f"{html.escape(platform.system())} {html.escape(platform.machine())}, "
         f"{date.today().isoformat()}. All of it again: "
@@ -111,11 +121,10 @@ def _page(outcomes: Sequence[Outcome], sections: Sequence[str]) -> str:
 
 def _section(outcome: Outcome, drawn: Sequence[Any]) -> str:
     e = outcome.experiment
-    held = sum(claim.pass_ for claim in outcome.claims)
     mark = "good" if outcome.passed else "bad"
     parts = [
         f'<section id="{e.name}"><header class="head"><h2>{e.name}</h2>'
-        f'<span class="mark {mark}">{held} of {len(outcome.claims)} hold</span></header>'
+        f'<span class="mark {mark}">{tally(c.verdict for c in outcome.claims)}</span></header>'
         f"<p>{html.escape(e.summary[0].upper() + e.summary[1:])}.</p>"
         f'<p class="soft">{html.escape(e.paper)}</p>'
         f"<h3>Claims</h3>{_claims(outcome.claims)}"
@@ -138,16 +147,22 @@ def _section(outcome: Outcome, drawn: Sequence[Any]) -> str:
 
 def _claims(claims: Sequence[Claim]) -> str:
     rows = "".join(
-        f"<tr><td>{html.escape(c.text)}</td><td>{html.escape(c.paper)}</td>"
+        f"<tr><td>{html.escape(c.text)}{_how(c)}</td><td>{html.escape(c.paper)}</td>"
         f'<td class="number">{html.escape(number(c.measured, c.unit))}</td>'
-        f'<td><span class="mark {"good" if c.pass_ else "bad"}">'
-        f"{'holds' if c.pass_ else 'fails'}</span></td></tr>"
+        f'<td><span class="mark {LOOKS[c.verdict]}">'
+        f"{MARKS[c.verdict]} {c.verdict}</span></td></tr>"
         for c in claims
     )
     return (
         '<div class="wide"><table><thead><tr><th>Claim</th><th>Paper or theory</th><th>Here</th>'
         f"<th>Verdict</th></tr></thead><tbody>{rows}</tbody></table></div>"
     )
+
+
+def _how(claim: Claim) -> str:
+    if not claim.calibrated:
+        return ""
+    return f'<br><span class="soft">Calibrated: {html.escape(claim.calibrated)}.</span>'
 
 
 def _readings(readings: Sequence[Reading]) -> str:

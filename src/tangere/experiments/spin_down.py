@@ -52,7 +52,6 @@ class Params:
     side: float = 0.2
     thickness: float = 0.02
     radius: float = 0.1
-    facets: int = 96
     mass: float = 1.0
     gravity: float = 9.8
     friction: float = 0.3
@@ -162,7 +161,7 @@ def run(params: Params, tell: Tell = silent) -> Result:
     """Spin, slide and do both; integrate the reference; measure the other engines."""
     p = params
     square = tg.Box((p.side, p.side, p.thickness))
-    disc = tg.Cylinder(p.radius, p.thickness, facets=p.facets)
+    disc = tg.Cylinder(p.radius, p.thickness)
     explicit = Step(p.dt)
     plan: dict[str, tuple[Shape, Step, float, float]] = {
         "square": (square, explicit, 0.0, p.spin),
@@ -233,9 +232,9 @@ def check(result: Result) -> list[Claim]:
          square.spin_torque(inertia_square), square_torque, "mN m")  # fmt: skip
     near("square-stop", "square block, pure spin: time to stop",
          square.stop_time(square.spin), p.spin * inertia_square / square_torque, "s")  # fmt: skip
-    near("disc-torque", f"disc of {p.facets} facets, pure spin: torque of the contact",
+    near("disc-torque", "disc, pure spin: torque of the contact",
          result.torque["disc"], disc_torque, "mN m")  # fmt: skip
-    near("disc-stop", f"disc of {p.facets} facets, pure spin: time to stop",
+    near("disc-stop", "disc, pure spin: time to stop",
          disc.stop_time(disc.spin), p.spin * inertia_disc / disc_torque, "s")  # fmt: skip
     braking = p.friction * p.gravity
     near("slide-stop", "pure slide: time to stop",

@@ -1,8 +1,9 @@
 """A cube tossed onto a floor in tangere, MuJoCo and Bullet.
 
-Cube, floor, gravity and step are the same for all; each engine has its own contact law, and
-`Engine.tunables` says what may be chosen in it. A toss is an array of rows: position [m],
-quaternion (w, x, y, z), velocity [m/s], angular velocity in the cube's own axes [rad/s].
+Cube, floor, gravity and step are the same for all: every engine is given the solids of
+`Cube.blocks` with the same mass and inertia. Each has its own contact law, and `Engine.tunables`
+says what may be chosen in it. A toss is an array of rows: position [m], quaternion (w, x, y, z),
+velocity [m/s], angular velocity in the cube's own axes [rad/s].
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import math
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +26,7 @@ from tangere.maths.vec import Array
 
 SIGNS = tuple(itertools.product((-1.0, 1.0), repeat=3))  # of the corners of a cube
 APART = 10.0  # [m] between the cubes of tosses that share a world: they never meet
-TOSSES_TOGETHER = 1.5  # longest over shortest of the tosses that share a world
+TOSSES_TOGETHER = 1.1  # longest over shortest of the tosses that share a world
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,11 @@ class Cube:
     """What every engine is told: SI units; `substeps` steps of `dt` lie between two samples.
 
     `chamfer` is what the edges lack: a bevel leaves them this far from the corner on each face.
+    `foot` is the edge of the blocks at the corners that the floor can touch; 0 for a plain cube.
+
+    With feet the floor meets the same corners, whatever the attitude. But a cube at rest stands on
+    four patches in the corners of its face, as one does whose faces are not quite flat, and these
+    resist a spin more than an even face: by up to 1/√2 instead of 0.3826 of μ m g and the width.
     """
 
     half_width: float
@@ -40,12 +48,23 @@ class Cube:
     dt: float
     substeps: int
     chamfer: float = 0.0
+    foot: float = 0.0
 
-    def corners(self) -> Array:
-        """Corners of the bevelled cube, shape (24, 3) [m]."""
+    def blocks(self) -> list[Array]:
+        """Vertices of the convex solids that make the cube: the whole, or a block per corner."""
         h, cut = self.half_width, self.half_width - self.chamfer
-        first = set(itertools.permutations((h, cut, cut)))
-        return np.array([np.multiply(c, signs) for signs in SIGNS for c in sorted(first)])
+        if not self.foot:
+            outer = sorted(set(itertools.permutations((h, cut, cut))))
+            return [np.array([np.multiply(c, signs) for signs in SIGNS for c in outer])]
+        inner = h - self.foot
+        kinds = ((h, cut, cut), (h, cut, inner), (h, inner, inner), (inner, inner, inner))
+        block = np.array(sorted({c for kind in kinds for c in itertools.permutations(kind)}))
+        return [block * np.array(signs) for signs in SIGNS]
+
+    def smaller(self, margin: float) -> Cube:
+        """The cube whose blocks lack `margin` on every side [m]."""
+        foot = self.foot - 2.0 * margin if self.foot else 0.0
+        return replace(self, half_width=self.half_width - margin, foot=foot)
 
 
 @dataclass(frozen=True)
@@ -123,6 +142,7 @@ def _world_spin(start: Array) -> Array:
     return spin
 
 
+FOOT = Tunable("foot", 0.006, 0.04, "m")
 # What is not known of the real cube: its size within the error of the marks, its edges, and its
 # inertia between that of a solid (1/6 m w²) and of a thin shell (5/18 m w²).
 BODY = (
@@ -139,21 +159,7 @@ TANGERE = (
     Tunable("friction", 0.08, 0.4),
     Tunable("static over kinetic friction", 1.0, 1.6, linear=True),
     Tunable("tangential over normal stiffness", 0.05, 5.0),
-    Tunable("foot", 0.006, 0.0524, "m"),
 )
-
-
-def on_feet(cube: Cube, foot: float) -> tg.Compound:
-    """The cube reduced to blocks of edge `foot` [m] at its corners; half the width makes it whole.
-
-    A floor meets the corners first, whatever the attitude. A face that is not quite flat rests on
-    its corners alone, which resist a spin more than an even face: 1/√2 to 0.3826 at the most.
-    """
-    h, cut, inner = cube.half_width, cube.half_width - cube.chamfer, cube.half_width - foot
-    kinds = ((h, cut, cut), (h, cut, inner), (h, inner, inner), (inner, inner, inner))
-    block = np.array(sorted({c for kind in kinds for c in itertools.permutations(kind)}))
-    blocks = [tg.Convex(block * np.array(signs)) for signs in SIGNS]
-    return tg.Compound(blocks, [((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))] * len(blocks))
 
 
 def _tangere(
@@ -172,7 +178,8 @@ def _tangere(
     )
     scene = tg.Scene(gravity=(0.0, 0.0, -cube.gravity))
     scene.add_floor(material=material)
-    shape = on_feet(cube, min(values["foot"], cube.half_width))
+    blocks = [tg.Convex(block) for block in cube.blocks()]
+    shape = tg.Compound(blocks, [((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))] * len(blocks))
     for start in starts:
         scene.add_body(
             shape,
@@ -210,22 +217,24 @@ def _mujoco(cube: Cube, tosses: Sequence[Array], values: Mapping[str, float]) ->
     """One cube over a plane, set anew for every toss; a free joint's spin is in body axes."""
     import mujoco
 
-    half, moment = repr(cube.half_width), repr(cube.inertia)
-    asset, geom = "", f'type="box" size="{half} {half} {half}"'
-    if cube.chamfer:
-        numbers = " ".join(repr(float(x)) for x in cube.corners().ravel())
-        asset = f'<asset><mesh name="cube" vertex="{numbers}"/></asset>'
-        geom = 'type="mesh" mesh="cube"'
+    moment, asset, geoms = repr(cube.inertia), "", ""
+    for i, block in enumerate(cube.blocks()):
+        if cube.chamfer:
+            asset += f'<mesh name="{i}" vertex="{_numbers(block.ravel())}"/>'
+            geoms += f'<geom type="mesh" mesh="{i}"/>'
+        else:
+            centre, half = _middle(block)
+            geoms += f'<geom type="box" pos="{_numbers(centre)}" size="{_numbers(half)}"/>'
     v = {name: repr(float(value)) for name, value in values.items()}
     model = mujoco.MjModel.from_xml_string(
-        f"<mujoco>{asset}"
+        f"<mujoco><asset>{asset}</asset>"
         f'<option timestep="{cube.dt!r}" gravity="0 0 {-cube.gravity!r}" cone="elliptic"/>'
         f'<default><geom condim="4" friction="{v["friction"]} {v["torsional friction"]} 0" '
         f'solref="{v["solref time constant"]} {v["solref damping ratio"]}" '
         f'solimp="{v["solimp d0"]} 0.95 {v["solimp width"]}"/></default>'
         '<worldbody><geom type="plane" size="50 50 1"/><body><freejoint/>'
         f'<inertial pos="0 0 0" mass="{cube.mass!r}" diaginertia="{moment} {moment} {moment}"/>'
-        f"<geom {geom}/></body></worldbody></mujoco>"
+        f"{geoms}</body></worldbody></mujoco>"
     )
     data = mujoco.MjData(model)
     rolled = []
@@ -240,6 +249,16 @@ def _mujoco(cube: Cube, tosses: Sequence[Array], values: Mapping[str, float]) ->
             path[i] = data.qpos
         rolled.append(path)
     return rolled
+
+
+def _numbers(values: Array) -> str:
+    return " ".join(repr(float(x)) for x in values)
+
+
+def _middle(block: Array) -> tuple[Array, Array]:
+    """Centre and half edges of a block without a bevel [m]."""
+    low, high = block.min(axis=0), block.max(axis=0)
+    return 0.5 * (low + high), 0.5 * (high - low)
 
 
 # ---------------------------------------------------------------- Bullet
@@ -266,12 +285,7 @@ def _bullet(cube: Cube, starts: Array, samples: int, values: Mapping[str, float]
         plane = bullet.createCollisionShape(bullet.GEOM_PLANE, **world)
         floor = bullet.createMultiBody(0.0, plane, **world)
         bullet.changeDynamics(floor, -1, lateralFriction=1.0, restitution=1.0, **world)
-        if cube.chamfer:
-            smaller = replace(cube, half_width=cube.half_width - BULLET_MARGIN).corners()
-            shape = {"shapeType": bullet.GEOM_MESH, "vertices": smaller.tolist()}
-        else:
-            shape = {"shapeType": bullet.GEOM_BOX, "halfExtents": [cube.half_width] * 3}
-        box = bullet.createCollisionShape(**shape, **world)
+        box = _bullet_shape(bullet, cube, world)
         stiffness = values["contact stiffness"]
         damping = 2.0 * values["contact damping ratio"] * math.sqrt(stiffness * cube.mass)
         bodies = []
@@ -305,3 +319,35 @@ def _bullet(cube: Cube, starts: Array, samples: int, values: Mapping[str, float]
     finally:
         bullet.disconnect(**world)
     return poses
+
+
+def _bullet_shape(bullet: Any, cube: Cube, world: Mapping[str, int]) -> int:
+    """The blocks as boxes or, bevelled, as hulls; several make a compound."""
+    boxes = [_middle(block) for block in cube.blocks()]
+    if cube.chamfer:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "cube.obj"
+            path.write_text(_wavefront(cube.smaller(BULLET_MARGIN).blocks()))
+            shape = bullet.createCollisionShape(bullet.GEOM_MESH, fileName=str(path), **world)
+    elif len(boxes) == 1:
+        half = boxes[0][1].tolist()
+        shape = bullet.createCollisionShape(bullet.GEOM_BOX, halfExtents=half, **world)
+    else:
+        shape = bullet.createCollisionShapeArray(
+            [bullet.GEOM_BOX] * len(boxes),
+            halfExtents=[half.tolist() for _, half in boxes],
+            collisionFramePositions=[centre.tolist() for centre, _ in boxes],
+            **world,
+        )
+    return int(shape)
+
+
+def _wavefront(blocks: Sequence[Array]) -> str:
+    """An OBJ file with an object per block; of its faces Bullet takes no more than the points."""
+    lines, first = [], 1
+    for i, block in enumerate(blocks):
+        lines += [f"o {i}", *(f"v {_numbers(point)}" for point in block)]
+        last = first + len(block) - 1
+        lines += [f"f {first} {k} {k + 1}" for k in range(first + 1, last)]
+        first = last + 1
+    return "\n".join(lines) + "\n"

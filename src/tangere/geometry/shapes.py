@@ -1,9 +1,9 @@
 """Shapes a body can have: frozen, checked when made, described in their own frame [m].
 
-Every shape offers three things: `parts()`, the convex polyhedra that contact works on; `moments()`,
-the volume integrals of the ideal solid; and `surface()`, triangles to draw. Curved shapes touch as
-polyhedra whose vertices lie on the ideal surface, so they are slightly smaller than the ideal;
-their mass properties are those of the ideal solid.
+Every shape offers four things: `parts()`, convex polyhedra; `curves()`, for each part the curved
+solid that it stands for, if any; `moments()`, the volume integrals of the ideal solid; and
+`surface()`, triangles to draw. Curved shapes touch by their ideal surface, and their mass
+properties are those of the ideal solid; their facets, whose corners lie on the surface, are drawn.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from tangere.geometry.checks import (
     unit,
     vector,
 )
+from tangere.geometry.curve import BALL, CAPSULE, CONE, CYLINDER, Curve
 from tangere.geometry.mesh import checked_mesh, convex_pieces
 from tangere.geometry.polyhedron import (
     MAX_CLOUD,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
 # Deepest nesting of compounds: far above any use, far below Python's recursion limit.
 MAX_NESTING = 32
+_Z = frozen(np.array([0.0, 0.0, 1.0]))
 
 
 class Shape(Record, ABC):
@@ -58,6 +60,10 @@ class Shape(Record, ABC):
     def parts(self) -> tuple[Polyhedron, ...]:
         """Convex pieces in the shape's frame, computed at the first call and kept."""
         return self._parts
+
+    def curves(self) -> tuple[Curve | None, ...]:
+        """For each part the curved solid that it stands for, in the shape's frame; None: a hull."""
+        return (None,) * len(self.parts())
 
     def moments(self) -> Moments:
         """Volume, centre and inertia of the solid at unit density, in the shape's frame."""
@@ -109,12 +115,12 @@ class Box(Shape):
 
 @dataclass(frozen=True, eq=False)
 class Sphere(Shape):
-    """A ball centred at the origin, touching as an icosahedron with each edge split."""
+    """A ball centred at the origin; drawn as an icosahedron with each edge split."""
 
     radius: float
     """[m]"""
     subdivisions: int = field(default=3, kw_only=True)
-    """Pieces per icosahedron edge, 1 to 3: 20, 80 or 180 triangles."""
+    """Pieces per icosahedron edge as drawn, 1 to 3: 20, 80 or 180 triangles."""
 
     def __post_init__(self) -> None:
         """Check the sizes."""
@@ -122,6 +128,10 @@ class Sphere(Shape):
             radius=positive(self.radius, "Sphere radius"),
             subdivisions=integer(self.subdivisions, "Sphere subdivisions", 1, 3),
         )
+
+    def curves(self) -> tuple[Curve | None, ...]:
+        """The ball."""
+        return (Curve(BALL, self.radius, 0.0, _Z, np.zeros(3)),)
 
     @cached_property
     def _parts(self) -> tuple[Polyhedron, ...]:
@@ -136,14 +146,14 @@ class Sphere(Shape):
 
 @dataclass(frozen=True, eq=False)
 class Cylinder(Shape):
-    """A cylinder along z centred at the origin, touching as a regular prism."""
+    """A cylinder along z centred at the origin; drawn as a regular prism."""
 
     radius: float
     """[m]"""
     length: float
     """[m]"""
     facets: int = field(default=32, kw_only=True)
-    """Flat sides around the axis."""
+    """Flat sides around the axis as drawn."""
 
     def __post_init__(self) -> None:
         """Check the sizes."""
@@ -153,6 +163,10 @@ class Cylinder(Shape):
             facets=integer(self.facets, "Cylinder facets", 3, MAX_FACES - 2),
         )
         self._parts  # noqa: B018 - see Box
+
+    def curves(self) -> tuple[Curve | None, ...]:
+        """The cylinder."""
+        return (Curve(CYLINDER, self.radius, 0.5 * self.length, _Z, np.zeros(3)),)
 
     @cached_property
     def _parts(self) -> tuple[Polyhedron, ...]:
@@ -168,7 +182,7 @@ class Cylinder(Shape):
 
 @dataclass(frozen=True, eq=False)
 class Cone(Shape):
-    """A cone along z, apex up, touching as a regular pyramid.
+    """A cone along z, apex up; drawn as a regular pyramid.
 
     The origin is the centre of mass: the base is at z = -height/4, the apex at z = 3/4 height.
     """
@@ -178,7 +192,7 @@ class Cone(Shape):
     height: float
     """[m]"""
     facets: int = field(default=32, kw_only=True)
-    """Flat sides around the axis."""
+    """Flat sides around the axis as drawn."""
 
     def __post_init__(self) -> None:
         """Check the sizes."""
@@ -188,6 +202,10 @@ class Cone(Shape):
             facets=integer(self.facets, "Cone facets", 3, MAX_FACES - 1),
         )
         self._parts  # noqa: B018 - see Box
+
+    def curves(self) -> tuple[Curve | None, ...]:
+        """The cone; the middle of its axis is above the centre of mass."""
+        return (Curve(CONE, self.radius, 0.5 * self.height, _Z, 0.25 * self.height * _Z),)
 
     @cached_property
     def _parts(self) -> tuple[Polyhedron, ...]:
@@ -210,7 +228,7 @@ class Capsule(Shape):
     length: float
     """Of the straight part, from one ball centre to the other [m]."""
     facets: int = field(default=16, kw_only=True)
-    """Flat sides around the axis; a quarter as many rows on each half ball."""
+    """Flat sides around the axis as drawn; a quarter as many rows on each half ball."""
 
     def __post_init__(self) -> None:
         """Check the sizes."""
@@ -220,6 +238,10 @@ class Capsule(Shape):
             facets=integer(self.facets, "Capsule facets", 4, 23),  # 23 (2 x 5 + 1) = 253 faces
         )
         self._parts  # noqa: B018 - see Box
+
+    def curves(self) -> tuple[Curve | None, ...]:
+        """The capsule."""
+        return (Curve(CAPSULE, self.radius, 0.5 * self.length, _Z, np.zeros(3)),)
 
     @cached_property
     def _parts(self) -> tuple[Polyhedron, ...]:
@@ -356,6 +378,14 @@ class Compound(Shape):
             vertices, triangles = shape.surface()
             placed.append((vertices @ rotation(orientation).T + position, triangles))
         return joined(placed)
+
+    def curves(self) -> tuple[Curve | None, ...]:
+        """Those of all shapes, each at its pose."""
+        return tuple(
+            curve and curve.moved(rotation(orientation), position)
+            for shape, (position, orientation) in zip(self.shapes, self.poses, strict=True)
+            for curve in shape.curves()
+        )
 
     @cached_property
     def _parts(self) -> tuple[Polyhedron, ...]:

@@ -89,6 +89,7 @@ from tangere.model import (
     PF_CENTRE,
     PF_FORCE,
     PF_PRESS,
+    PF_RESERVE,
     PF_STORED,
     PF_TORQUE,
     PI_BODY_A,
@@ -228,7 +229,10 @@ def pull_tool(
 
 @kernel
 def _credit(s: State, pairs: Pairs, tool: int, way: Vec3, turned: Vec3) -> None:
-    """Add the work against the contact forces on the tool to the energy that its contacts hold."""
+    """Add the work against the contact forces on the tool to the energy that its contacts hold.
+
+    Work done by them beyond what the springs hold comes out of the reserve.
+    """
     slots, ints, floats = ptr(pairs.slot), ptr(pairs.ints), ptr(pairs.floats)
     x = vec_at(s.position, 3 * tool)
     for k in range(pairs.used[0]):
@@ -244,7 +248,10 @@ def _credit(s: State, pairs: Pairs, tool: int, way: Vec3, turned: Vec3) -> None:
             arm = sub(vec_at(row, PF_CENTRE), x)
             path = add(way, cross(turned, arm))
             work = dot(vec_at(row, PF_FORCE), path) + dot(vec_at(row, PF_TORQUE), turned)
-            row[PF_STORED] = max(0.0, row[PF_STORED] + sign * work)
+            left = row[PF_STORED] + sign * work
+            row[PF_STORED] = max(0.0, left)
+            if left < 0.0 and row[PF_RESERVE] > 0.0:
+                row[PF_RESERVE] = max(0.0, row[PF_RESERVE] + left)
 
 
 @kernel

@@ -8,7 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tangere.errors import SceneError
+from tangere.geometry.curve import NC, Curve
 from tangere.geometry.polyhedron import Polyhedron
+from tangere.geometry.shapes import Shape
 from tangere.maths.vec import Array
 from tangere.model import (
     NK,
@@ -86,11 +88,11 @@ def compile_scene(scene: Scene) -> Compiled:
             state.momentum[i] = rotation @ (inertia[i] * (rotation.T @ state.omega[i]))
         pieces = body.shape.parts()
         if id(body.shape) not in areas:
-            areas[id(body.shape)] = _largest_face(pieces)
+            areas[id(body.shape)] = _largest_face(body.shape)
         face_area[i] = areas[id(body.shape)]
-        for piece in pieces:
+        for piece, curve in zip(pieces, body.shape.curves(), strict=True):
             part_body.append(i)
-            part_hull.append(hulls.add(piece, centre[i], axes))
+            part_hull.append(hulls.add(piece, curve, centre[i], axes))
         part_start.append(len(part_body))
     if len(part_body) >= MAX_PARTS:
         raise SceneError(
@@ -163,6 +165,7 @@ def _materials(scene: Scene) -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.
             material.tangential_stiffness,
             material.tangential_damping,
             material.restitution,
+            material.rolling_resistance,
         )
         table[row] = [np.nan if v is None else v for v in values]
     return table, np.array(index, np.int32)
@@ -258,17 +261,22 @@ class _HullTable:
     def __init__(self) -> None:
         self.known: dict[bytes, int] = {}
         self.pieces: list[tuple[Array, Array, Polyhedron]] = []
+        self.curves: list[Curve | None] = []
 
-    def add(self, piece: Polyhedron, centre: Array, axes: Array) -> int:
+    def add(self, piece: Polyhedron, curve: Curve | None, centre: Array, axes: Array) -> int:
         """Index of the piece, moved from the shape frame to the principal frame."""
         verts = (np.asarray(piece.vertices) - centre) @ axes
+        if curve is not None:
+            curve = curve.moved(axes.T, -centre @ axes)
         key = verts.tobytes() + piece.loops.tobytes() + piece.loop_start.tobytes()
+        key += b"" if curve is None else curve.row().tobytes()
         if key not in self.known:
             planes = np.asarray(piece.planes).copy()
             planes[:, 3] -= planes[:, :3] @ centre
             planes[:, :3] = planes[:, :3] @ axes
             self.known[key] = len(self.pieces)
             self.pieces.append((verts, planes, piece))
+            self.curves.append(curve)
         return self.known[key]
 
     def finish(self) -> Hulls:
@@ -282,10 +290,16 @@ class _HullTable:
         ]
         box = np.zeros((len(pieces), 6))
         size = np.zeros(len(pieces))
+        curve = np.zeros((len(pieces), NC))
         for row, (verts, _, _) in enumerate(pieces):
             low, high = verts.min(axis=0), verts.max(axis=0)
             box[row] = (*(0.5 * (low + high)), *(0.5 * (high - low)))
             size[row] = (high - low).min()
+            curved = self.curves[row]
+            if curved is not None:
+                curve[row] = curved.row()
+                box[row] = np.concatenate(curved.box())
+                size[row] = curved.size()
         return Hulls(
             vert_start=vert_start.astype(np.int32),
             verts=np.concatenate([v for v, _, _ in pieces]) if pieces else np.zeros((0, 3)),
@@ -297,14 +311,16 @@ class _HullTable:
             ),
             box=box,
             size=size,
+            curve=curve,
         )
 
 
-def _largest_face(pieces: tuple[Polyhedron, ...]) -> float:
+def _largest_face(shape: Shape) -> float:
     """Area of a shape's largest face [m²]; of its bounding box when it has several pieces.
 
     The bounding box, because faces between the pieces of one body are no faces of the body.
     """
+    pieces = shape.parts()
     if not pieces:
         return math.inf
     if len(pieces) > 1:
@@ -312,6 +328,9 @@ def _largest_face(pieces: tuple[Polyhedron, ...]) -> float:
         x, y, z = np.ptp(points, axis=0)
         return float(max(x * y, y * z, z * x))
     (piece,) = pieces
+    (curve,) = shape.curves()
+    if curve is not None:
+        return curve.face_area()
     areas = []
     for first, last in zip(piece.loop_start[:-1], piece.loop_start[1:], strict=True):
         ring = piece.vertices[piece.loops[first:last]]

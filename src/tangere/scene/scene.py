@@ -74,13 +74,18 @@ class Material:
     restitution: float | None = None
     """Speed after over speed before an impact, 0 to 1, implicit step only; None leaves it to the
     springs and dampers, which hardly bounce when stiff."""
+    rolling_resistance: float | None = None
+    """Torque that resists the rolling of a curved body, over normal force times its radius: a ball
+    on level ground loses 5/7 of this times g. None: none.
+    """
 
     def __post_init__(self) -> None:
         """Check every number."""
         for name in ("static_friction", "kinetic_friction"):
             value = number(getattr(self, name), f"Material {name}", least=0.0)
             object.__setattr__(self, name, value)
-        for name in ("stiffness", "damping", "tangential_stiffness", "tangential_damping"):
+        names = ("stiffness", "damping", "tangential_stiffness", "tangential_damping")
+        for name in (*names, "rolling_resistance"):
             given = getattr(self, name)
             if given is not None:
                 object.__setattr__(self, name, number(given, f"Material {name}", least=0.0))

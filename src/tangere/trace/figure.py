@@ -27,9 +27,13 @@ SHOWN = 4_000  # points per line: more than a page has dots
 
 @house_style
 def draw(trace: Trace) -> Figure:
-    """Five panels over time; each tool has its kind of line."""
-    figure, panels = canvas("A recorded session.", rows=5, size=(8.0, 10.0))
-    force, torque, apart, energy, late = panels
+    """Five panels over time, four on the virtual clock; each tool has its kind of line."""
+    labels = ["force [N]", "torque [N m]", "distance [mm]", "energy [J]", "servo [µs]"]
+    if trace.virtual:
+        labels.pop()
+    rows = len(labels)
+    figure, panels = canvas("A recorded session.", rows=rows, size=(8.0, 2.0 * rows))
+    force, torque, apart, energy = panels[:4]
     for style, name in zip(STYLES * len(trace.tools), trace.tools, strict=False):
         one = trace.of(name)
         whose = f"{name}: " if len(trace.tools) > 1 else ""
@@ -54,23 +58,17 @@ def draw(trace: Trace) -> Figure:
         line(energy, one["energy.observed"], "given by the hand", HAND)
         line(energy, one["energy.stored"], "held by tool and springs", SPRING)
         line(energy, one["energy.spent"], "taken out for passivity", ALERT)
-    late.plot(
-        *_thinned(trace.time, 1e6 * trace["servo.late"]), color=INK, lw=0.8, label="after deadline"
-    )
-    late.plot(
-        *_thinned(trace.time, 1e6 * trace["servo.duration"]), color=HAND, lw=0.8, label="tick"
-    )
-    for axes, label in zip(
-        panels,
-        ("force [N]", "torque [N m]", "distance [mm]", "energy [J]", "servo [µs]"),
-        strict=True,
-    ):
+    if not trace.virtual:
+        for column, colour, label in (("late", INK, "after deadline"), ("duration", HAND, "tick")):
+            times = _thinned(trace.time, 1e6 * trace[f"servo.{column}"])
+            panels[4].plot(*times, color=colour, lw=0.8, label=label)
+    for axes, label in zip(panels, labels, strict=True):
         axes.set_ylabel(label)
         axes.margins(x=0.0)
     _mark_faults(force, trace)
     for axes in panels:  # above the panel, where no line can hide
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, borderpad=0.0)
-    late.set_xlabel("time [s]")
+    panels[-1].set_xlabel("time [s]")
     what = [f"{trace.duration:.2f} s at {trace.rate:g} Hz", str(trace.meta.get("method", ""))]
     figure.suptitle(", ".join(filter(None, what)), color=FAINT, x=0.01, ha="left")
     return figure

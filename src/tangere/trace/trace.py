@@ -152,6 +152,11 @@ class Trace:
         return 1.0 / float(np.median(np.diff(self.time))) if len(self) > 1 else 1000.0
 
     @property
+    def virtual(self) -> bool:
+        """Whether it ran on the virtual clock, where no tick can be late."""
+        return self.meta.get("clock") == "virtual"
+
+    @property
     def settings(self) -> dict[str, Any]:
         """Settings of the first tool, in words; empty when they were not recorded."""
         return dict(self.meta.get("settings", {}).get(self.tools[0], {}))
@@ -282,16 +287,11 @@ class Trace:
 
     def summary(self) -> Summary:
         """What happened, in numbers; printed, it is a short text."""
-        late = self["servo.late"]
-        ticks = len(self)
         return Summary(
             duration=self.duration,
-            ticks=ticks,
+            ticks=len(self),
             rate=self.rate,
-            late_share=metrics.late_share(self),
-            worst_late=float(late.max()) if ticks else 0.0,
-            tick_time=float(np.median(self["servo.duration"])) if ticks else 0.0,
-            missed=int(self["servo.missed"].sum()),
+            servo=None if self.virtual else _servo_summary(self),
             tools=tuple(_tool_summary(self.of(tool)) for tool in self.tools),
             faults=tuple(in_words(self.faults)),
             end=str(self.meta.get("end", "")),
@@ -332,16 +332,31 @@ class ToolSummary:
 
 
 @dataclass(frozen=True)
+class ServoSummary:
+    """How the servo kept its time."""
+
+    late_share: float  # of ticks later than 100 µs
+    worst_late: float  # [s]
+    tick_time: float  # median [s]
+    missed: int
+
+    def __str__(self) -> str:
+        """One line of text."""
+        return (
+            f"{100 * self.late_share:.2f} % of ticks later than {1e6 * metrics.LATE:.0f} µs, "
+            f"worst {1e6 * self.worst_late:.0f} µs; {self.missed} missed; "
+            f"tick {1e6 * self.tick_time:.1f} µs"
+        )
+
+
+@dataclass(frozen=True)
 class Summary:
     """A session at a glance; `print` shows it as text."""
 
     duration: float  # [s]
     ticks: int
     rate: float  # wanted [Hz]
-    late_share: float  # of ticks later than 100 µs
-    worst_late: float  # [s]
-    tick_time: float  # median [s]
-    missed: int
+    servo: ServoSummary | None  # None on the virtual clock, where no tick can be late
     tools: tuple[ToolSummary, ...]
     faults: tuple[str, ...]
     end: str
@@ -354,9 +369,7 @@ class Summary:
         """A few lines of text."""
         lines = [
             f"session     {self.duration:.3f} s, {self.ticks} ticks at {self.rate:g} Hz",
-            f"servo       {100 * self.late_share:.2f} % of ticks later than "
-            f"{1e6 * metrics.LATE:.0f} µs, worst {1e6 * self.worst_late:.0f} µs; "
-            f"{self.missed} missed; tick {1e6 * self.tick_time:.1f} µs",
+            f"servo       {self.servo or 'virtual clock'}",
         ]
         for tool in self.tools:
             lines += [
@@ -371,6 +384,16 @@ class Summary:
         lines += [f"faults      {self.faults[0] if self.faults else 'none'}"]
         lines += [f"            {fault}" for fault in self.faults[1:]]
         return "\n".join([*lines, f"end         {self.end}"] if self.end else lines)
+
+
+def _servo_summary(trace: Trace) -> ServoSummary:
+    ticks = len(trace)
+    return ServoSummary(
+        late_share=metrics.late_share(trace),
+        worst_late=float(trace["servo.late"].max()) if ticks else 0.0,
+        tick_time=float(np.median(trace["servo.duration"])) if ticks else 0.0,
+        missed=int(trace["servo.missed"].sum()),
+    )
 
 
 def _tool_summary(one: Trace) -> ToolSummary:

@@ -109,6 +109,7 @@ def play(
 
     Raises:
         SceneError: Unknown scene, method or integrator, or settings that cannot be simulated.
+        DeviceError: Unknown device.
     """
     if seconds is not None and not 0.0 < seconds < float("inf"):
         raise SceneError(f"play seconds: must be positive, got {seconds:g}; leave it out to run on")
@@ -123,6 +124,7 @@ def play(
         raise SceneError(f"unknown integrator {integrator!r}; choose one of: implicit, explicit")
     if record is not None and not held:
         raise SceneError(f"play record: {first} has no tool, so there is no hand to record")
+    _check_devices(device, plain(first).tools)
     file = None if record is None else Path(record)
 
     def make(wanted: Settings) -> Runner | Touch:
@@ -142,6 +144,16 @@ def play(
         summary = _run_headless(builder(settings), seconds or HEADLESS_SECONDS)
     _say(str(summary))
     return summary
+
+
+def _check_devices(device: str | Sequence[str], tools: Sequence[Tool]) -> None:
+    """Refuse an unknown name also where no device is opened, and a wrong number of them."""
+    from tangere.devices.registry import find
+    from tangere.viewer.touch import device_names
+
+    for name in [device] if isinstance(device, str) else device:
+        find(name)
+    device_names(device, tools)
 
 
 def scene_names() -> list[str]:

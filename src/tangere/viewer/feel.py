@@ -71,6 +71,7 @@ def scaled(scene: Scene, settings: Settings) -> Scene:
             _times(material.tangential_stiffness, settings.stiffness_factor / area),
             _times(material.tangential_damping, settings.damping_factor / area),
             material.restitution,
+            material.rolling_resistance,
         )
 
     grounds = _on_rigid_ground(scene, given[0] if given else None, settings)

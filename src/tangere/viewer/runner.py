@@ -372,7 +372,7 @@ def _books(simulation: Simulation) -> Books:
     held = (
         energy.kinetic,
         energy.potential + energy.springs,
-        energy.contact + energy.friction,
+        energy.contact + energy.friction + energy.reserve,
     )
     if simulation.integrator != "implicit":
         return Books(*held)

@@ -310,11 +310,7 @@ class Touch:
             ]
         else:
             tools = scene.tools
-            same = isinstance(self._device, str)
-            names = [self._device] * len(tools) if same else list(self._device)
-            if len(names) != len(tools):
-                held = ", ".join(tool.name for tool in tools)
-                raise SceneError(f"{len(names)} devices for {len(tools)} tools ({held})")
+            names = device_names(self._device, tools)
             devices = [self._find(*pair) for pair in zip(names, tools, strict=True)]
         return Session(
             scene,
@@ -324,7 +320,7 @@ class Touch:
             contact_rate=contact_rate(settings, self._rate),
         )
 
-    def _find(self, name: Any, tool: Tool) -> Device:
+    def _find(self, name: str, tool: Tool) -> Device:
         """The device of a tool; the page's handles begin where the tool is."""
         if name != "browser":
             return _Clutched(find(name), self)
@@ -615,6 +611,15 @@ def _method(settings: Settings) -> Any:
 def _rate_of(counters: Any, rate: float) -> float:
     """Ticks per second that were made, of those that were due."""
     return float(rate * counters.ticks / max(1, counters.ticks + counters.missed))
+
+
+def device_names(device: str | Sequence[str], tools: Sequence[Tool]) -> list[str]:
+    """The name of each tool's device: the same for all, or one given for each."""
+    names = [device] * len(tools) if isinstance(device, str) else list(device)
+    if len(names) != len(tools):
+        held = ", ".join(tool.name for tool in tools) or "none"
+        raise SceneError(f"{len(names)} devices for {len(tools)} tools ({held}): give one for each")
+    return names
 
 
 def _sheet(tool: Tool, device: Any) -> Sheet:

@@ -9,7 +9,7 @@ from contact.implicit.touching import V_EPS, sampled
 from numpy.typing import NDArray
 
 from tangere.contact.implicit import record
-from tangere.model import NF, PF_HELD, PF_SPARE, PF_STORED
+from tangere.model import NF, PF_HELD, PF_PRESS, PF_RESERVE, PF_STORED
 from tangere.scene.compile import Compiled
 from tangere.simulation import Simulation
 
@@ -23,6 +23,7 @@ class Seen:
     ints: NDArray[np.int32]
     floats: Array
     fans: list[Array]
+    near: list[Array]  # beside the patch, within reach
 
     def __getitem__(self, column: int) -> float:
         return float(self.floats[column])
@@ -56,8 +57,18 @@ class Seen:
         """Rows x, y, depth, weight ω."""
         if self.kind != record.PATCH_KIND:
             return np.array([[0.0, 0.0, self[record.TF_H], 1.0]])
-        points = sampled(self.fans)
-        points[:, 3] /= self[record.TF_AREA]
+        return self._sampled(self.fans)
+
+    @property
+    def in_reach(self) -> Array:
+        """The same, with those that do not touch yet."""
+        if not self.near:
+            return self.points
+        return np.concatenate((self.points, self._sampled(self.near, record.TF_REACH)))
+
+    def _sampled(self, fans: list[Array], shared: int = record.TF_AREA) -> Array:
+        points = sampled(fans)
+        points[:, 3] /= self[shared]
         return points
 
     def world(self, rows: Array) -> Array:
@@ -90,12 +101,12 @@ def seen(sim: Simulation) -> list[Seen]:
     for k in range(int(t.used[0])):
         ints = t.ints[k].copy()
         at, fans = int(ints[record.TI_FAN]), []
-        first = int(ints[record.TI_POLYGON])
+        first, count = int(ints[record.TI_POLYGON]), int(ints[record.TI_POLYGONS])
         if ints[record.TI_KIND] == record.PATCH_KIND:
-            for corners in t.corners[first : first + int(ints[record.TI_POLYGONS])]:
+            for corners in t.corners[first : first + count + int(ints[record.TI_NEAR])]:
                 fans.append(t.fan[at : at + corners + 1].copy())
                 at += corners + 1
-        found.append(Seen(ints, t.floats[k].copy(), fans))
+        found.append(Seen(ints, t.floats[k].copy(), fans[:count], fans[count:]))
     return found
 
 
@@ -146,9 +157,9 @@ def chords(sim: Simulation, c: Seen) -> tuple[Array, Array]:
 
 
 def stored(sim: Simulation) -> Array:
-    """Energy each pair may hold, and that of its friction spring, (rows, 2)."""
+    """Of each pair: energy of its springs, reserve, last force, energy of its friction spring."""
     floats = sim._c.work.pairs.floats.reshape(-1, NF)
-    return np.column_stack((floats[:, PF_STORED] + floats[:, PF_SPARE], floats[:, PF_HELD]))
+    return floats[:, [PF_STORED, PF_RESERVE, PF_PRESS, PF_HELD]].copy()
 
 
 class StepProblem:
@@ -204,7 +215,7 @@ class StepProblem:
             move, rate = u[[0, 3, 4]], np.array([k * dt + b, *(k_t * dt + b_t,) * 2])
             return complex(pull @ move + 0.5 * rate @ (move * move))
         star = f[record.TF_U : record.TF_U + 6]
-        x, y, d, w = c.points.T
+        x, y, d, w = c.in_reach.T
         if c.kind == record.POINT_KIND:
             x, y = np.zeros(1), np.zeros(1)
             u = u * np.array([1, 0, 0, 1, 1, 0])
@@ -214,6 +225,8 @@ class StepProblem:
         p = k * (d - dt * (rate - start)) - b * rate
         p = np.where(p.real > 0.0, p, 0.0)
         total = np.sum(w * p * p) / (2.0 * (k * dt + b))
+        if c.near:
+            x, y, d, w = c.points.T
         most = mu * f[record.TF_LIMIT] * np.where(d > 0.0, d, 0.0)
         if c.kind == record.POINT_KIND:
             most = np.array([mu * f[record.TF_LIMIT]])

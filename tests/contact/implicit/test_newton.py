@@ -201,7 +201,7 @@ def assert_balanced(sim: Simulation) -> None:
 
 def test_momentum_balances_in_a_large_heap() -> None:
     """Most bodies are held still in most rounds; nobody may be forgotten."""
-    sim = Simulation(heap.scene(300), dt=DT)
+    sim = Simulation(heap.scene(500), dt=DT)
     sim.step(90)
     for _ in range(5):
         sim.step()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tangere._jit import kernel
 from tangere.contact.implicit import record
 from tangere.contact.implicit.record import touch
-from tangere.contact.implicit.stored import SPARE, forestall
+from tangere.contact.implicit.stored import SMALL_RESERVE, forestall
 from tangere.solver import Solver, solver_pointers
 
 pytestmark = pytest.mark.nojit
@@ -77,7 +77,7 @@ def test_others_are_left_alone(excess: float, bounces: float, yields: bool) -> N
     """Those within the reserve, those that hold less than was stored, and those that bounce."""
     full = held(leaving(0.0))
     spare = 0.1 * full  # so that a tenth of it is more than the error of the sampled energy
-    contact = leaving(full - excess * spare, spare / (SPARE * 0.1), bounces)
+    contact = leaving(full - excess * spare, spare / (SMALL_RESERVE * 0.1), bounces)
     before = depths(contact)
     _forestall(contact.v, DT)
     assert (depths(contact) != before).any() == yields

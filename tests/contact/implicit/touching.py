@@ -163,6 +163,11 @@ class Contact:
         f[record.TF_AREA] = self.area
         f[record.TF_S : record.TF_HY + 1] = sums
         f[record.TF_E : record.TF_BOUNCE + 3] = 0.0
+        # flat faces: tilt about both axes of the patch, and nothing rolls
+        f[record.TF_TILT1 : record.TF_TILT1 + 6] = self.axes[1:].ravel()
+        f[record.TF_PRESSED : record.TF_PRESSED + 3] = 0.0
+        f[record.TF_LEAD : record.TF_LEAD + 6] = 0.0
+        f[record.TF_ROLLS] = 0.0
         if kind == record.POINT_KIND:
             f[record.TF_H] = depth
         at = 0

@@ -15,6 +15,7 @@ from tangere._ptr import PtrF8, off
 from tangere.collision.broad import update_boxes, update_pairs
 from tangere.contact.implicit.again import gather_again
 from tangere.contact.implicit.changes import let_go
+from tangere.contact.implicit.curved import cut_lead
 from tangere.contact.implicit.evaluate import evaluate
 from tangere.contact.implicit.gather import gather
 from tangere.contact.implicit.keep import finish
@@ -27,21 +28,28 @@ from tangere.contact.implicit.record import (
     TF_B,
     TF_BOUNCE,
     TF_BT,
+    TF_CURVED,
     TF_E,
     TF_F,
     TF_H,
+    TF_JXX,
+    TF_JYY,
     TF_K,
     TF_KT,
     TF_LAG,
+    TF_LEAD,
     TF_LIMIT,
     TF_MU,
     TF_N,
     TF_R1,
     TF_R2,
+    TF_ROLLS,
     TF_S,
     TF_T1,
     TF_T2,
     TF_TH,
+    TF_TILT1,
+    TF_TILT2,
     TF_U,
     TI_A,
     TI_B,
@@ -54,7 +62,7 @@ from tangere.contact.implicit.record import (
     local_twist,
     touch,
 )
-from tangere.contact.implicit.scope import Scope, moves, stamped
+from tangere.contact.implicit.scope import PASSES, Scope, moves, stamped
 from tangere.contact.implicit.share import UNSOLVED, solve_islands
 from tangere.contact.implicit.stored import forestall, overdrawn, set_limit
 from tangere.dynamics.islands import (
@@ -67,11 +75,9 @@ from tangere.dynamics.islands import (
 from tangere.dynamics.rigid import free_rotation, stiff_share, world_point
 from tangere.maths.quat import matrix_into, product, turn_back, unit
 from tangere.maths.vec import basis, norm, scale, sub
-from tangere.model import NF, NK, OK, PF_LAG, PF_PRESS, SOLVER_FULL
+from tangere.model import NF, NI, NK, OK, PF_LAG, PF_PRESS, PI_CALM, SOLVER_FULL
 from tangere.solver import REPORT_PASSES, REPORT_RESIDUAL, REPORT_SOLVES, Graph
 
-# Passes over the geometry.
-PASSES = 2
 # A contact is looked at again if its depth changed by more than this share of itself, or if it
 # slipped by more than this share of its width, or if its normal force is off by this share.
 DEPTH_CHANGE, SLIP_CHANGE, FORCE_CHANGE = 0.05, 1e-3, 1e-3
@@ -125,6 +131,8 @@ def advance(e: Scope, fresh: bool) -> int:
             if c.ints[TI_KIND] != SPRING_KIND:
                 c.ints[TI_NEW] = 1 if _changed(v.ahead.twist, c, e.dt) else 0
                 marked += c.ints[TI_NEW]
+                calm = scope.stamp + 1 if c.ints[TI_NEW] == 0 else -1
+                e.w.pairs.ints[NI * c.ints[TI_SLOT] + PI_CALM] = calm
                 bounces = bounces or (c.floats[TF_E] > 0.0 and c.floats[TF_F] > 0.0)
                 # the next pass limits friction by this
                 off(e.w.pairs.floats, NF * c.ints[TI_SLOT])[PF_LAG] = c.floats[TF_F]
@@ -137,12 +145,16 @@ def advance(e: Scope, fresh: bool) -> int:
         for i in range(6 * (e.z.bodies + e.z.floors)):
             v.ahead.base[i] = v.ahead.guess[i]
             v.ahead.guess[i] = v.ahead.twist[i]
-    yields = False
-    for k in range(t.used[0]):
-        c = touch(t, k)
-        if overdrawn(t, c, v.ahead.twist, e.dt):
-            v.residual[_island(e, c)], yields = UNSOLVED, True
-    if yields:
+    for attempt in range(2):
+        gives = False
+        for k in range(t.used[0]):
+            c = touch(t, k)
+            if cut_lead(e, c, attempt > 0) or (
+                attempt == 0 and overdrawn(t, c, v.ahead.twist, e.dt)
+            ):
+                v.residual[_island(e, c)], gives = UNSOLVED, True
+        if not gives:
+            break
         solve_islands(e, False, TOLERANCE)
     v.report[REPORT_RESIDUAL] = 0.0
     for island in range(g.known[1]):
@@ -290,8 +302,12 @@ def _springs(e: Scope) -> int:
         c.ints[TI_A], c.ints[TI_B], c.ints[TI_SLOT] = ib if ib >= 0 else world, ia, j
         c.ints[TI_KIND], c.ints[TI_EARLY], c.ints[TI_NEW] = SPRING_KIND, 0, 0
         f = c.floats
+        f[TF_ROLLS] = 0.0
+        for q in range(6):
+            f[TF_LEAD + q] = 0.0
         for q in range(3):
             f[TF_N + q], f[TF_T1 + q], f[TF_T2 + q] = n[q], t1[q], t2[q]
+            f[TF_TILT1 + q], f[TF_TILT2 + q] = t1[q], t2[q]
             f[TF_ARM_B + q] = pa[q] - e.s.position[3 * ia + q]
             f[TF_ARM_A + q] = pb[q] - e.s.position[3 * ib + q] if ib >= 0 else 0.0
         share = stiff_share(data[12], e.dt)
@@ -381,7 +397,12 @@ def _changed(twist: PtrF8, c: Touch, dt: float) -> bool:
     width = sqrt(max(f[TF_S], 0.0))
     depth = abs(f[TF_H]) if c.ints[TI_KIND] == POINT_KIND else abs(f[TF_H]) / f[TF_S]
     tilt = abs(w1 - star[1]) + abs(w2 - star[2])
-    if dt * (abs(un - star[0]) + tilt * width) > DEPTH_CHANGE * depth + FLAT * width:
+    reach = width
+    if (
+        f[TF_CURVED] > 0.0 and c.ints[TI_KIND] != POINT_KIND
+    ):  # a strip reaches further than its area tells
+        reach = max(width, sqrt(3.0 * (f[TF_JXX] + f[TF_JYY]) / f[TF_S]))
+    if dt * (abs(un - star[0]) + tilt * reach) > DEPTH_CHANGE * depth + FLAT * width:
         return True
     slip = abs(u1 - star[3]) + abs(u2 - star[4]) + abs(wn - star[5]) * width
     return bool(dt * slip > SLIP_CHANGE * width)

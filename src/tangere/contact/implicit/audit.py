@@ -2,9 +2,9 @@
 
     ΔE = work − normal − friction − springs − step
 
-E: kinetic energy, weight, springs, contact springs, friction springs. Losses are summed from the
-forces of the solution and the end-of-step velocities, E is taken from the state: the two meet only
-if the step is right. What they leave unexplained goes to `LEDGER_ERROR`.
+E: kinetic energy, weight, springs, contact springs and reserves, friction springs. Losses are
+summed from the forces of the solution and the end-of-step velocities, E is taken from the state:
+the two meet only if the step is right. What they leave unexplained goes to `LEDGER_ERROR`.
 
 What springs hold, `held_by_springs`, is constant together with the kinetic energy for a mass on a
 slow spring, as it should be, and never rises for any σ.
@@ -18,13 +18,17 @@ from tangere.contact.implicit.record import (
     SPRING_KIND,
     TF_F,
     TF_H,
+    TF_LEAD,
     TF_N,
+    TF_ROLLS,
+    TF_TORQUE,
     TI_A,
     TI_B,
     TI_KIND,
     TI_SLOT,
     Touch,
     local_twist,
+    rolling,
     touch,
 )
 from tangere.contact.implicit.scope import Scope, moves
@@ -43,6 +47,7 @@ from tangere.model import (
     NF,
     NK,
     PF_HELD,
+    PF_RESERVE,
     PF_STORED,
 )
 
@@ -74,15 +79,22 @@ def close_books(e: Scope) -> None:
                 force = off(e.s.spring, 3 * c.ints[TI_SLOT])
                 drift = force[0] * data[9] + force[1] * data[10] + force[2] * data[11]
             book[LEDGER_WORK] += e.dt * drift
-            given = _given_back(e, c, un)
+            given = given_back(e, c)
             book[LEDGER_SPRINGS] += e.dt * (drift - f[0] * un - f[3] * u1 - f[4] * u2) + given
             book[LEDGER_STEP] -= given
         else:
+            lead = off(c.floats, TF_LEAD)  # the bodies' own motion is that of the start
+            for q in range(6):
+                book[LEDGER_STEP] += e.dt * f[q] * lead[q]
             book[LEDGER_NORMAL] -= e.dt * (f[0] * un + f[1] * w1 + f[2] * w2)
             book[LEDGER_FRICTION] -= e.dt * (f[3] * u1 + f[4] * u2 + f[5] * wn)
+            if c.floats[TF_ROLLS] > 0.0:
+                one, two = rolling(c, h.twist)
+                torque = off(c.floats, TF_TORQUE)
+                book[LEDGER_FRICTION] -= e.dt * (torque[0] * one + torque[1] * two)
     for i in range(e.z.bodies + e.z.floors):
         if e.m.inv_mass[i] > 0.0:
-            book[LEDGER_STEP] += _jerk(e, i)
+            book[LEDGER_STEP] += step_loss(e, i)
         else:
             for k in range(6):
                 load = e.s.wrench[6 * i + k] + e.s.applied[6 * i + k]
@@ -94,9 +106,19 @@ def close_books(e: Scope) -> None:
 
 
 @kernel
-def _given_back(e: Scope, c: Touch, un: float) -> float:
+def given_back(e: Scope, c: Touch) -> float:
     """−½ (1 − σ) dt f Δu of a spring: what it holds for the middle of the step of ½ |Δv|² M."""
-    before, _, _, _, _, _ = local_twist(c, e.w.solver.ahead.free)
+    change, _, _ = normal_change(e, c)
+    soft = 1.0 - stiff_share(e.m.spring_data[NK * c.ints[TI_SLOT] + 12], e.dt)
+    return float(-0.5 * soft * e.dt * c.floats[TF_H] * change)
+
+
+@kernel
+def normal_change(e: Scope, c: Touch) -> tuple[float, float, float]:
+    """Change of u_n, w_1, w_2 in the step, that by gravity included."""
+    h = e.w.solver.ahead
+    un, w1, w2, _, _, _ = local_twist(c, h.twist)
+    before, w1_free, w2_free, _, _, _ = local_twist(c, h.free)
     fall = 0.0
     for k in range(3):
         fall += e.dt * e.m.gravity[k] * c.floats[TF_N + k]
@@ -104,12 +126,11 @@ def _given_back(e: Scope, c: Touch, un: float) -> float:
         before -= fall
     if moves(e, c.ints[TI_A]):
         before += fall
-    soft = 1.0 - stiff_share(e.m.spring_data[NK * c.ints[TI_SLOT] + 12], e.dt)
-    return float(-0.5 * soft * e.dt * c.floats[TF_H] * (un - before))
+    return un - before, w1 - w1_free, w2 - w2_free
 
 
 @kernel
-def _jerk(e: Scope, i: int) -> float:
+def step_loss(e: Scope, i: int) -> float:
     """½ |Δv|² M of one body: what the implicit step takes from a change of motion."""
     h = e.w.solver.ahead
     v, free = off(h.twist, 6 * i), off(h.free, 6 * i)
@@ -140,7 +161,7 @@ def _energy(e: Scope) -> float:
     for at in range(pairs.used[0]):
         if pairs.live[at] != 0:
             row = off(pairs.floats, NF * pairs.slot[at])
-            stored += row[PF_STORED]
+            stored += row[PF_STORED] + max(0.0, row[PF_RESERVE])  # what is owed is nothing held
             rubbed += row[PF_HELD]
     # a loss is what was put in less what is held now
     book[LEDGER_SPRINGS] -= held - book[LEDGER_HELD]

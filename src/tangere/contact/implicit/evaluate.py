@@ -45,6 +45,7 @@ from tangere.contact.implicit.record import (
     TF_BOUNCE,
     TF_BT,
     TF_CN,
+    TF_CR,
     TF_CT,
     TF_E,
     TF_F,
@@ -56,19 +57,28 @@ from tangere.contact.implicit.record import (
     TF_JYY,
     TF_K,
     TF_KT,
+    TF_LAG,
     TF_LIMIT,
     TF_MEETS,
     TF_MU,
+    TF_PRESSED,
     TF_R1,
     TF_R2,
+    TF_REACH,
+    TF_ROLL,
+    TF_ROLLS,
     TF_RUB,
     TF_S,
+    TF_SIZE,
     TF_SLIP,
+    TF_SPIN,
     TF_TH,
+    TF_TORQUE,
     TF_U,
     TI_FAN,
     TI_KIND,
     TI_MODE,
+    TI_NEAR,
     TI_POLYGON,
     TI_POLYGONS,
     TI_RUBS,
@@ -77,12 +87,15 @@ from tangere.contact.implicit.record import (
     fan_area,
     fan_point,
     local_twist,
+    rolling,
 )
 from tangere.maths.quadrature import POINTS
 from tangere.solver import Touches
 
 # Below this slip speed kinetic friction fades to zero [m/s].
 V_EPS = 1e-4
+# Below this speed, over the size of the body, rolling resistance fades to zero [m/s].
+V_ROLL = 1e-5
 
 
 class Trial(NamedTuple):
@@ -122,6 +135,8 @@ def evaluate(t: Touches, c: Touch, twist: PtrF8, dt: float) -> None:
             _rub_points(t, c, q)
     for i in range(3):
         f[TF_F + i] += f[TF_BOUNCE + i]
+    if f[TF_ROLLS] > 0.0:
+        _resist_rolling(c, twist)
 
 
 @kernel
@@ -138,6 +153,8 @@ def bend(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool, length: floa
         return
     u = local_twist(c, twist)
     q = _trial(c, u, dt)
+    if f[TF_ROLLS] > 0.0:
+        _bend_rolling(c, twist, length)
     slip = off(f, TF_SLIP)
     change = _change(q, slip, u, length if c.ints[TI_RUBS] == 1 else 0.0)
     holds = q.mode == HOLDS or q.limit == 0.0
@@ -225,12 +242,22 @@ def _bend_spring(f: PtrF8, dt: float) -> None:
 
 @kernel
 def _presses(t: Touches, c: Touch, q: Trial) -> bool:
-    """Whether all of the patch presses. Depth is concave over the patch: the corners decide."""
+    """Whether all of the patch presses, and nothing beside it.
+
+    Depth is concave over the patch: the corners decide.
+    """
     at = off(t.fan, 3 * c.ints[TI_FAN])
     for poly in range(c.ints[TI_POLYGONS]):
         corners = t.corners[c.ints[TI_POLYGON] + poly]
         for i in range(1, corners + 1):
             if q.k * at[3 * i + 2] + q.p0 + q.px * at[3 * i] + q.py * at[3 * i + 1] < 0.0:
+                return False
+        at = off(at, 3 * (corners + 1))
+    first = c.ints[TI_POLYGON] + c.ints[TI_POLYGONS]
+    for poly in range(first, first + c.ints[TI_NEAR]):
+        corners = t.corners[poly]
+        for i in range(corners + 1):
+            if q.k * at[3 * i + 2] + q.p0 + q.px * at[3 * i] + q.py * at[3 * i + 1] > 0.0:
                 return False
         at = off(at, 3 * (corners + 1))
     return True
@@ -345,17 +372,47 @@ def _rub(
 
 
 @kernel
+def _resist_rolling(c: Touch, twist: PtrF8) -> None:
+    """Torque against rolling: −M w/|w|, with M a length times the lagged normal force."""
+    f = c.floats
+    one, two = rolling(c, twist)
+    most = f[TF_ROLLS] * f[TF_LAG]
+    speed = max(sqrt(one * one + two * two), V_ROLL / f[TF_SIZE])
+    f[TF_TORQUE], f[TF_TORQUE + 1] = -most * one / speed, -most * two / speed
+
+
+@kernel
+def _bend_rolling(c: Touch, twist: PtrF8, length: float) -> None:
+    """Curvature of the torque against rolling."""
+    f = c.floats
+    one, two = rolling(c, twist)
+    most, was = f[TF_ROLLS] * f[TF_LAG], off(f, TF_SPIN)
+    stiff = most * f[TF_SIZE] / V_ROLL
+    change = (0.0, 0.0)
+    if length > 0.0:
+        change = (stiff * (one - was[0]) / length, stiff * (two - was[1]) / length)
+    was[0], was[1] = one, two
+    curve = off(f, TF_CR)
+    curve[0], curve[1], curve[2] = 0.0, 0.0, 0.0
+    if most > 0.0:
+        g = (stiff * one, stiff * two)
+        b11, b12, b22 = _rub(off(f, TF_ROLL), g, change, most, length)
+        curve[0], curve[1], curve[2] = stiff * b11, stiff * b12, stiff * b22
+
+
+@kernel
 def _press_points(t: Touches, c: Touch, q: Trial) -> None:
     """Normal force, point by point."""
     f = c.floats
     fn, f1, f2 = 0.0, 0.0, 0.0
     at = off(t.fan, 3 * c.ints[TI_FAN])
-    for poly in range(c.ints[TI_POLYGONS]):
+    for poly in range(c.ints[TI_POLYGONS] + c.ints[TI_NEAR]):
         corners = t.corners[c.ints[TI_POLYGON] + poly]
         last = off(at, 3 * corners)
+        shared = f[TF_AREA] if poly < c.ints[TI_POLYGONS] else f[TF_REACH]
         for i in range(1, corners + 1):
             here = off(at, 3 * i)
-            area = fan_area(at, last, here) / f[TF_AREA]
+            area = fan_area(at, last, here) / shared
             for j in range(POINTS):
                 w, x, y, d = fan_point(j, at, last, here)
                 p = area * w * max(0.0, q.k * d + q.p0 + q.px * x + q.py * y)
@@ -374,12 +431,13 @@ def _bend_presses(t: Touches, c: Touch, q: Trial) -> None:
     f = c.floats
     n0, nx, ny, nxx, nxy, nyy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     at = off(t.fan, 3 * c.ints[TI_FAN])
-    for poly in range(c.ints[TI_POLYGONS]):
+    for poly in range(c.ints[TI_POLYGONS] + c.ints[TI_NEAR]):
         corners = t.corners[c.ints[TI_POLYGON] + poly]
         last = off(at, 3 * corners)
+        shared = f[TF_AREA] if poly < c.ints[TI_POLYGONS] else f[TF_REACH]
         for i in range(1, corners + 1):
             here = off(at, 3 * i)
-            area = fan_area(at, last, here) / f[TF_AREA]
+            area = fan_area(at, last, here) / shared
             for j in range(POINTS):
                 w, x, y, d = fan_point(j, at, last, here)
                 if q.k * d + q.p0 + q.px * x + q.py * y > 0.0:
@@ -411,6 +469,7 @@ def _rub_points(t: Touches, c: Touch, q: Trial) -> None:
             area = fan_area(at, last, here) / f[TF_AREA]
             for j in range(POINTS):
                 w, x, y, d = fan_point(j, at, last, here)
+                d += f[TF_PRESSED] + f[TF_PRESSED + 1] * x + f[TF_PRESSED + 2] * y
                 if not d > 0.0:
                     continue
                 c_p = q.c_t * d if q.mode == SLIDES else 1.0  # λ/v_ε of this point
@@ -444,6 +503,7 @@ def _bend_rubs(t: Touches, c: Touch, q: Trial, change: tuple[float, float, float
             area = fan_area(at, last, here) / f[TF_AREA]
             for j in range(POINTS):
                 w, x, y, d = fan_point(j, at, last, here)
+                d += f[TF_PRESSED] + f[TF_PRESSED + 1] * x + f[TF_PRESSED + 2] * y
                 if not d > 0.0:
                     continue
                 c_p = q.c_t * d if q.mode == SLIDES else 1.0  # λ/v_ε of this point
@@ -483,7 +543,11 @@ def breaks(t: Touches, c: Touch, twist: PtrF8, dt: float) -> bool:
     per = 1.0 / f[TF_AREA]
     work = per * (f[TF_S] * (g1 * g1 + g2 * g2) + (f[TF_JXX] + f[TF_JYY]) * th * th)
     # ∫ λ |g| ≥ |∫ λ g|: a resting contact needs no more than this
-    e1, e2 = per * (f[TF_H] * g1 - f[TF_HY] * th), per * (f[TF_H] * g2 + f[TF_HX] * th)
+    p0, px, py = f[TF_PRESSED], f[TF_PRESSED + 1], f[TF_PRESSED + 2]
+    h0 = f[TF_H] + p0 * f[TF_S]
+    hx = f[TF_HX] + px * f[TF_JXX] + py * f[TF_JXY]
+    hy = f[TF_HY] + px * f[TF_JXY] + py * f[TF_JYY]
+    e1, e2 = per * (h0 * g1 - hy * th), per * (h0 * g2 + hx * th)
     if work * work <= limit * limit * (e1 * e1 + e2 * e2):
         return False
     total = 0.0
@@ -496,6 +560,7 @@ def breaks(t: Touches, c: Touch, twist: PtrF8, dt: float) -> bool:
             area = fan_area(at, last, here)
             for j in range(POINTS):
                 w, x, y, d = fan_point(j, at, last, here)
+                d += f[TF_PRESSED] + f[TF_PRESSED + 1] * x + f[TF_PRESSED + 2] * y
                 if d > 0.0:
                     e1, e2 = g1 - th * y, g2 + th * x
                     total += w * area * d * sqrt(e1 * e1 + e2 * e2)

@@ -1,4 +1,17 @@
-"""What contacts remember of an implicit step: forces, energies, friction springs."""
+"""What contacts remember of an implicit step: forces, energies, friction springs.
+
+Reserve. Surfaces that yielded are deeper in each other than their springs would have them, and to
+come out they have to lift what they carry. That is paid by what the same contact lost: of its
+losses it keeps what lifts its load F by the depth δ that it is too deep,
+
+    R ← min(E + R − dt f·u − E' + [δ > 0] (s T + rubbed),  E' + 10 F δ)
+    T = max(0, ½ dt f·Δu),   s = min(1, ½ |Δv|² M / Σ T) over an island
+
+with E, E' what its springs hold before and after, T its part in what the step takes, and `rubbed`
+what its friction lost. Where δ = 0 it keeps as much again as the springs hold: k is shared over the
+area there is, so a patch that shrinks takes more than the forces put in. R counts as energy of the
+scene and `gather` lets it be used up slowly; so nothing is made, it is only lost later.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +20,7 @@ from math import sqrt
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, off
 from tangere.contact.friction import FORGET, keep_spring
+from tangere.contact.implicit.audit import given_back, normal_change, step_loss
 from tangere.contact.implicit.evaluate import V_EPS, breaks
 from tangere.contact.implicit.record import (
     BREAKS,
@@ -18,6 +32,7 @@ from tangere.contact.implicit.record import (
     TF_BT,
     TF_C,
     TF_DEPTH,
+    TF_E,
     TF_F,
     TF_H,
     TF_HELD,
@@ -27,14 +42,19 @@ from tangere.contact.implicit.record import (
     TF_N,
     TF_R1,
     TF_R2,
+    TF_RATIO,
+    TF_ROLLS,
     TF_S,
-    TF_SIZE,
     TF_STORED,
     TF_T1,
     TF_T2,
     TF_TH,
+    TF_TORQUE,
+    TF_TRUE,
+    TF_YIELDED,
     TI_A,
     TI_B,
+    TI_EDGE,
     TI_FAN,
     TI_KIND,
     TI_MODE,
@@ -43,12 +63,17 @@ from tangere.contact.implicit.record import (
     TI_SLOT,
     Touch,
     add_local,
+    lead_power,
     local_twist,
     touch,
 )
 from tangere.contact.implicit.scope import Scope
-from tangere.contact.implicit.stored import SPARE, spring_energy
+from tangere.contact.implicit.stored import spring_energy
+from tangere.dynamics.islands import edge_island
 from tangere.model import (
+    LEDGER_FRICTION,
+    LEDGER_NORMAL,
+    LEDGER_STEP,
     NF,
     NI,
     PF_AREA,
@@ -58,7 +83,7 @@ from tangere.model import (
     PF_HELD,
     PF_LAG,
     PF_PRESS,
-    PF_SPARE,
+    PF_RESERVE,
     PF_STORED,
     PF_THETA,
     PF_TORQUE,
@@ -71,11 +96,17 @@ from tangere.model import (
 )
 from tangere.solver import Touches
 
+# A contact that is too deep may keep what lifts so many times its load out: more may land on it.
+LOADS = 10.0
+# A force so many times that of the last step is a blow.
+BLOW = 4.0
+
 
 @kernel
 def finish(e: Scope) -> None:
     """Wrenches of the solution, and what every contact remembers."""
     t, twist = e.w.solver.touches, e.w.solver.ahead.twist
+    _find_losses(e)
     for k in range(t.used[0]):
         c = touch(t, k)
         if c.ints[TI_KIND] == SPRING_KIND:
@@ -88,12 +119,74 @@ def finish(e: Scope) -> None:
         else:
             add_local(c, 1.0, e.s.wrench)
             if c.floats[TF_F] > 0.0:
-                _remember(e, c)
-                _friction_state(e, c, twist)
+                rubbed = _friction_state(e, c, twist)
+                _remember(e, c, rubbed)
+            elif c.floats[TF_DEPTH] > 0.0:
+                _hold_on(e, c)
 
 
 @kernel
-def _remember(e: Scope, c: Touch) -> None:
+def _find_losses(e: Scope) -> None:
+    """What the step took from each island, ½ |Δv|² M, and what its contacts claim of that."""
+    v = e.w.solver
+    t, claimed = v.touches, False
+    for island in range(v.graph.known[1]):
+        v.losses[2 * island], v.losses[2 * island + 1] = 0.0, 0.0
+    for k in range(t.used[0]):
+        c = touch(t, k)
+        if c.ints[TI_KIND] != SPRING_KIND and c.floats[TF_F] > 0.0:
+            claim = _claim(e, c)
+            if claim > 0.0:
+                v.losses[2 * edge_island(v.graph, c.ints[TI_EDGE]) + 1] += claim
+                claimed = True
+    if not claimed:
+        return
+    for i in range(e.z.bodies):
+        if v.graph.island[i] >= 0:
+            v.losses[2 * v.graph.island[i]] += step_loss(e, i)
+    for k in range(t.used[0]):
+        c = touch(t, k)
+        if c.ints[TI_EDGE] >= 0:  # not lost: the spring has it, or it is given by a lead
+            more = given_back(e, c) if c.ints[TI_KIND] == SPRING_KIND else e.dt * lead_power(c)
+            v.losses[2 * edge_island(v.graph, c.ints[TI_EDGE])] -= more
+
+
+@kernel
+def _claim(e: Scope, c: Touch) -> float:
+    """Part of a contact in what the step takes, if it may keep it [J].
+
+    A rebound may: of the energy that the step takes in a hard impact it gives back e².
+    """
+    f = c.floats
+    if not (_too_deep(e, c) > 0.0 or f[TF_E] > 0.0):
+        return 0.0
+    un, w1, w2 = normal_change(e, c)
+    lost = 0.5 * (f[TF_F] * un + f[TF_F + 1] * w1 + f[TF_F + 2] * w2)
+    return float(max(0.0, e.dt * (lost - max(0.0, lead_power(c)))))
+
+
+@kernel
+def _too_deep(e: Scope, c: Touch) -> float:
+    """By how much a contact is deeper than its springs would have it; about, or 0 [m].
+
+    After a blow that is known only when the surfaces are looked at again: till then, all of it.
+    """
+    f = c.floats
+    blow = f[TF_F] > BLOW * off(e.w.pairs.floats, NF * c.ints[TI_SLOT])[PF_PRESS]
+    return float(max(0.0, f[TF_DEPTH] if blow else f[TF_YIELDED] * f[TF_DEPTH]))
+
+
+@kernel
+def _hold_on(e: Scope, c: Touch) -> None:
+    """Contact that overlaps but does not press in this step: what it had is its reserve."""
+    slot = c.ints[TI_SLOT]
+    row = off(e.w.pairs.floats, NF * slot)
+    row[PF_PRESS], row[PF_STORED], row[PF_RESERVE] = 0.0, 0.0, c.floats[TF_STORED]
+    e.w.pairs.ints[NI * slot + PI_LAST] = e.stamp
+
+
+@kernel
+def _remember(e: Scope, c: Touch, rubbed: float) -> None:
     """Force, energy and size of a pressing contact."""
     f, t = c.floats, e.w.solver.touches
     slot = c.ints[TI_SLOT]
@@ -103,24 +196,47 @@ def _remember(e: Scope, c: Touch) -> None:
         n, t1, t2 = f[TF_N + q], f[TF_T1 + q], f[TF_T2 + q]
         row[PF_FORCE + q] = out[0] * n + out[3] * t1 + out[4] * t2
         row[PF_TORQUE + q] = out[5] * n + out[1] * t1 + out[2] * t2
+        if f[TF_ROLLS] > 0.0:
+            row[PF_TORQUE + q] += f[TF_TORQUE] * t1 + f[TF_TORQUE + 1] * t2
         row[PF_CENTRE + q] = e.s.position[3 * c.ints[TI_B] + q] + f[TF_ARM_B + q]
     patch = c.ints[TI_KIND] == PATCH_KIND
-    row[PF_AREA] = f[TF_S]
-    row[PF_VOLUME] = max(0.0, f[TF_H]) if patch else 0.0
+    row[PF_AREA] = f[TF_TRUE]
+    row[PF_VOLUME] = max(0.0, f[TF_H]) / f[TF_RATIO] if patch else 0.0
     row[PF_DEPTH] = max(0.0, f[TF_DEPTH])
     un, w1, w2, _, _, _ = local_twist(c, e.w.solver.ahead.twist)
-    # what was put in; of what the springs do not hold a little is kept for patches to come
+    # what was put in; what the springs do not hold is lost, or kept in reserve
     left = f[TF_STORED] - e.dt * (out[0] * un + out[1] * w1 + out[2] * w2)
     held = min(spring_energy(t, c, e.dt, e.w.solver.ahead.twist), max(0.0, left))
-    row[PF_STORED] = held
-    row[PF_SPARE] = min(left - held, SPARE * f[TF_SIZE] * min(out[0], row[PF_PRESS]))
+    most = held + LOADS * max(out[0], row[PF_PRESS]) * _too_deep(e, c)
+    row[PF_STORED], row[PF_RESERVE] = held, min(left - held, most)
+    row[PF_RESERVE] += _recoup(e, c, rubbed, most - row[PF_RESERVE])
     row[PF_PRESS], row[PF_LAG] = out[0], out[0]
     ints[PI_LAST] = e.stamp
 
 
 @kernel
-def _friction_state(e: Scope, c: Touch, twist: PtrF8) -> None:
-    """Stretch of the friction spring after the step, and whether the contact slides."""
+def _recoup(e: Scope, c: Touch, rubbed: float, most: float) -> float:
+    """Of what the step and friction took, what a contact may keep; the books are put right [J]."""
+    claim = _claim(e, c)
+    if not most > 0.0 or not (claim > 0.0 or _too_deep(e, c) > 0.0):
+        return 0.0
+    v, step = e.w.solver, 0.0
+    if claim > 0.0:
+        losses = off(v.losses, 2 * edge_island(v.graph, c.ints[TI_EDGE]))
+        step = min(most, claim * min(1.0, max(0.0, losses[0]) / losses[1]))
+    friction = min(most - step, max(0.0, rubbed))
+    e.s.ledger[LEDGER_STEP] -= step
+    e.s.ledger[LEDGER_FRICTION] -= friction
+    e.s.ledger[LEDGER_NORMAL] += step + friction
+    return step + friction
+
+
+@kernel
+def _friction_state(e: Scope, c: Touch, twist: PtrF8) -> float:
+    """Stretch of the friction spring after the step, and whether the contact slides.
+
+    Returns the energy lost [J].
+    """
     f, out = c.floats, off(c.floats, TF_F)
     slot = c.ints[TI_SLOT]
     ints, row = off(e.w.pairs.ints, NI * slot), off(e.w.pairs.floats, NF * slot)
@@ -148,6 +264,7 @@ def _friction_state(e: Scope, c: Touch, twist: PtrF8) -> None:
     f[TF_R1], f[TF_R2], f[TF_TH] = r1, r2, theta
     row[PF_THETA], row[PF_HELD] = theta, held
     ints[PI_MODE], ints[PI_MISSED] = mode, 0
+    return float(paid - held)
 
 
 @kernel
@@ -207,14 +324,17 @@ def settle(e: Scope) -> None:
         if pairs.live[at] == 0:
             continue
         ints, row = off(pairs.ints, NI * pairs.slot[at]), off(pairs.floats, NF * pairs.slot[at])
-        if ints[PI_LAST] == e.stamp and ints[PI_MISSED] == 0:
+        seen = ints[PI_LAST] == e.stamp
+        if seen and row[PF_PRESS] > 0.0:
             continue
         ints[PI_MISSED] = min(ints[PI_MISSED] + 1, FORGET)
         row[PF_AREA], row[PF_VOLUME], row[PF_DEPTH] = 0.0, 0.0, 0.0
         row[PF_PRESS], row[PF_LAG], row[PF_STORED] = 0.0, 0.0, 0.0
-        row[PF_SPARE] = min(0.0, row[PF_SPARE])  # a debt remains
+        if not seen:  # they no longer overlap; a debt remains
+            row[PF_RESERVE] = min(0.0, row[PF_RESERVE])
         for q in range(3):
             row[PF_FORCE + q], row[PF_TORQUE + q] = 0.0, 0.0
         if ints[PI_MISSED] >= FORGET:
             row[PF_HELD] = 0.0
-            pairs.live[at] = 0
+            if row[PF_RESERVE] == 0.0:
+                pairs.live[at] = 0

@@ -10,9 +10,19 @@ from __future__ import annotations
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, off
 from tangere.collision.broad import BITS, near
+from tangere.collision.curved import (
+    FACETS,
+    meet_solids,
+)
 from tangere.collision.narrow import GAP, contact_normal, highest, lowest, world_view
+from tangere.collision.solids import (
+    is_curved,
+    solid_of,
+    support,
+    top,
+)
 from tangere.contact.implicit.scope import Scope
-from tangere.maths.vec import Vec3, scale
+from tangere.maths.vec import Vec3, axpy, dot, scale
 from tangere.model import (
     FOUND,
     LIVE,
@@ -28,6 +38,11 @@ from tangere.model import (
     PI_PHASE,
     PI_SIMPLEX,
 )
+
+# Patches of curved parts are laid out at least so deep, a share of their size, and the difference
+# is subtracted: hardly at all, not by the margin, as their shape depends on depth. The patch of a
+# part that just touches would be shaped by rounding.
+NOMINAL = 1e-9
 
 
 @kernel
@@ -50,6 +65,8 @@ def meet(e: Scope, k: int) -> None:
 def _parts(e: Scope, ints: PtrI4, floats: PtrF8) -> bool:
     """Whether two convex parts meet."""
     p, q = ints[PI_PART_A], ints[PI_PART_B]
+    if is_curved(e.m, e.h, p) or is_curved(e.m, e.h, q):
+        return _curved(e, ints, floats)
     a = world_view(e.m, e.h, e.e, e.w.world, p, e.stamp)
     b = world_view(e.m, e.h, e.e, e.w.world, q, e.stamp)
     size = min(e.h.size[e.m.part_hull[p]], e.h.size[e.m.part_hull[q]])
@@ -77,12 +94,35 @@ def _parts(e: Scope, ints: PtrI4, floats: PtrF8) -> bool:
 
 
 @kernel
+def _curved(e: Scope, ints: PtrI4, floats: PtrF8) -> bool:
+    """Whether two parts meet of which one is curved."""
+    p, q = ints[PI_PART_A], ints[PI_PART_B]
+    a = solid_of(e.m, e.h, e.e, e.w.world, p, e.stamp)
+    b = solid_of(e.m, e.h, e.e, e.w.world, q, e.stamp)
+    size = min(e.h.size[e.m.part_hull[p]], e.h.size[e.m.part_hull[q]])
+    normal, simplex = off(floats, PF_NORMAL), off(ints, PI_SIMPLEX)
+    found = meet_solids(a, b, size, e.margin, ints[PI_PHASE], normal, simplex)
+    touching = found.near and found.depth > 0.0
+    ints[PI_PHASE] = PHASE_TOUCH if touching else PHASE_APART
+    if not found.near:
+        return False
+    moved = max(0.0, NOMINAL * size - found.depth)
+    if found.face == FACETS:
+        moved = 0.0 if found.depth > 0.0 else e.margin - found.depth
+    floats[PF_MEET + 5] = found.face
+    return _keep(floats, found.point, found.depth, moved)
+
+
+@kernel
 def _floor(e: Scope, ints: PtrI4, floats: PtrF8) -> bool:
     """Whether a part meets a half-space."""
     plane = off(e.m.floor_plane, 4 * (ints[PI_BODY_A] - e.z.bodies))
     for k in range(3):
         floats[PF_NORMAL + k] = plane[k]
-    b = world_view(e.m, e.h, e.e, e.w.world, ints[PI_PART_B], e.stamp)
+    q = ints[PI_PART_B]
+    if is_curved(e.m, e.h, q):
+        return _curved_floor(e, ints, floats, plane)
+    b = world_view(e.m, e.h, e.e, e.w.world, q, e.stamp)
     under, depth = lowest(b, plane)
     ints[PI_PHASE] = PHASE_TOUCH if depth > 0.0 else PHASE_APART
     if depth < -e.margin:
@@ -90,6 +130,23 @@ def _floor(e: Scope, ints: PtrI4, floats: PtrF8) -> bool:
     moved = 0.0 if depth > 0.0 else e.margin - depth
     x, lift = off(b.verts, 3 * under), depth + moved
     point = (x[0] + lift * plane[0], x[1] + lift * plane[1], x[2] + lift * plane[2])
+    return _keep(floats, point, depth, moved)
+
+
+@kernel
+def _curved_floor(e: Scope, ints: PtrI4, floats: PtrF8, plane: PtrF8) -> bool:
+    """Whether a curved part meets a half-space."""
+    q, n = ints[PI_PART_B], (plane[0], plane[1], plane[2])
+    b = solid_of(e.m, e.h, e.e, e.w.world, q, e.stamp)
+    down = scale(-1.0, n)
+    depth = plane[3] + top(b, down)
+    ints[PI_PHASE] = PHASE_TOUCH if depth > 0.0 else PHASE_APART
+    if depth < -e.margin:
+        return False
+    moved = max(0.0, NOMINAL * e.h.size[e.m.part_hull[q]] - depth)
+    low = support(b, down)
+    point = axpy(plane[3] + moved - dot(n, low), n, low)
+    floats[PF_MEET + 5] = 1.0
     return _keep(floats, point, depth, moved)
 
 

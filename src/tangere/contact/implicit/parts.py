@@ -17,7 +17,13 @@ from tangere.contact.implicit.record import (
     TF_ARM_A,
     TF_ARM_B,
     TF_CN,
+    TF_CR,
     TF_CT,
+    TF_ROLLS,
+    TF_T1,
+    TF_T2,
+    TF_TILT1,
+    TF_TILT2,
     TI_A,
     TI_EDGE,
     Touch,
@@ -228,6 +234,21 @@ def _add_contact(
     if couples:  # C is symmetric: Jᵀ C J_other = (C J)ᵀ J_other
         _map(f, off(f, TF_ARM_B if side == TI_A else TF_ARM_A), other)
         _add_square(coupling, product, other, -1.0)
+    if f[TF_ROLLS] > 0.0:
+        _add_rolling(f, dt, block)
+        if couples:
+            _add_rolling(f, -dt, coupling)
+
+
+@kernel
+def _add_rolling(f: PtrF8, scale: float, block: PtrF8) -> None:
+    """Add the curvature of the torque against rolling to the rotations of a block."""
+    t1, t2, c = off(f, TF_T1), off(f, TF_T2), off(f, TF_CR)
+    for i in range(3):
+        for j in range(3):
+            mixed = c[1] * (t1[i] * t2[j] + t2[i] * t1[j])
+            curve = c[0] * t1[i] * t1[j] + mixed + c[2] * t2[i] * t2[j]
+            block[6 * (3 + i) + 3 + j] += scale * curve
 
 
 @kernel
@@ -245,6 +266,8 @@ def _map(f: PtrF8, arm: PtrF8, out: PtrF8) -> None:
         row[5] = arm[0] * axis[1] - arm[1] * axis[0]
         row = off(out, 6 * turn)
         row[0], row[1], row[2] = 0.0, 0.0, 0.0
+        if k > 0:
+            axis = off(f, TF_TILT1 if k == 1 else TF_TILT2)
         row[3], row[4], row[5] = axis[0], axis[1], axis[2]
 
 

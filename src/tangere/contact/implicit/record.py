@@ -6,6 +6,10 @@ a is (u_n, w_1, w_2 | u_1, u_2, w_n). A point (x, y) of the patch then moves by
     u_n + w_1 y − w_2 x  along n,    (u_1 − w_n y, u_2 + w_n x)  in the plane,
 
 and forces in the same order are work-conjugate. Normal and tangential halves do not couple.
+Where a body is curved, turning rolls it and leaves every depth as it is: w_1 or w_2, or both, are
+then taken to be 0, by an axis of tilt that is none. The patch of a rolling body may turn within the
+step; forces then act where it was at the start, and motion is that in the middle of the step, off
+by a lead which is given.
 """
 
 from __future__ import annotations
@@ -28,6 +32,8 @@ TI_FAN = 8  # first fan point
 TI_EARLY = 9  # 1: broken before the solution was known, 2: it was wrong to do so
 TI_NEW = 10  # 1: looked at in this pass, or to be looked at in the next
 TI_RUBS = 11  # 1: the last round left its friction over the limit
+TI_SPINS = 12  # body whose spin turns the axes of tilt within the step; −1: none
+TI_NEAR = 13  # polygons behind those of the patch, that do not touch but are within reach
 
 PATCH_KIND, POINT_KIND, SPRING_KIND = 0, 1, 2
 # the patch sticks as a whole; each point sticks up to its limit; each point slides
@@ -59,6 +65,21 @@ TF_BOUNCE = 69  # 3: its rebound, a given normal force in local order
 TF_MEETS = 72  # where bodies meet in this step, b/dt: their damper knows only the overlap, else 0
 TF_RUB = 73  # 2: friction over its limit, of a single point; a patch has `Touches.rub`
 TF_SLIP = 75  # 3: motion u_1, u_2, w_n for which these were found
+# Axes about which turning tilts the patch, 3 each: t1 and t2; zero where it rolls instead
+TF_TILT1, TF_TILT2 = 78, 81
+TF_RHO_A, TF_RHO_B = 84, 85  # radius of curvature of a, of b, where it rolls; else 0 [m]
+TF_CURVED = 86  # 1: the patch goes with the centres of curvature, 0: with the bodies
+TF_TRUE, TF_RATIO = 87, 88  # true area [m²]; area of the polygons over what presses of it
+TF_PRESSED = 89  # 3: depth d0 + dx x + dy y by which friction is limited, beyond that of the guess
+TF_SHARE = 93  # 4: share of a's motion in that of a curved patch, a matrix over (t1, t2)
+TF_ROLLS = 92  # torque that resists rolling, over the normal force; 0: none [m]
+TF_TORQUE = 97  # 2: that torque about t1, t2, of the last evaluation [N m]
+TF_CR = 99  # 3: its curvature 11, 12, 22
+TF_YAW, TF_RISE = 112, 113  # what a body's axis turned about n, and rose, since the start [rad]
+TF_LIES = 114  # 1: that body lies on its side, and the patch turns with its axis
+TF_LEAD = 106  # 6: motion in the middle of the step beyond that of its start
+TF_ROLL, TF_SPIN = 102, 104  # 2 each: as TF_RUB and TF_SLIP, of the rolling
+TF_REACH = 115  # area over which the stiffness of `TI_NEAR` polygons is shared: with these [m²]
 
 Local = tuple[float, float, float, float, float, float]
 
@@ -87,13 +108,36 @@ def local_twist(c: Touch, twist: PtrF8) -> Local:
     u2 = b[2] + b[3] * q[1] - b[4] * q[0] - (a[2] + a[3] * p[1] - a[4] * p[0])
     w0, w1, w2 = b[3] - a[3], b[4] - a[4], b[5] - a[5]
     return (
-        f[0] * u0 + f[1] * u1 + f[2] * u2,
-        f[3] * w0 + f[4] * w1 + f[5] * w2,
-        f[6] * w0 + f[7] * w1 + f[8] * w2,
-        f[3] * u0 + f[4] * u1 + f[5] * u2,
-        f[6] * u0 + f[7] * u1 + f[8] * u2,
-        f[0] * w0 + f[1] * w1 + f[2] * w2,
+        f[0] * u0 + f[1] * u1 + f[2] * u2 + f[106],
+        f[78] * w0 + f[79] * w1 + f[80] * w2 + f[107],
+        f[81] * w0 + f[82] * w1 + f[83] * w2 + f[108],
+        f[3] * u0 + f[4] * u1 + f[5] * u2 + f[109],
+        f[6] * u0 + f[7] * u1 + f[8] * u2 + f[110],
+        f[0] * w0 + f[1] * w1 + f[2] * w2 + f[111],
     )
+
+
+@kernel
+def rolling(c: Touch, twist: PtrF8) -> tuple[float, float]:
+    """Relative spin about t1 and t2, where it rolls instead of tilting the patch [rad/s]."""
+    f = c.floats
+    a, b = off(twist, 6 * c.ints[TI_A] + 3), off(twist, 6 * c.ints[TI_B] + 3)
+    w0, w1, w2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+    one, two = f[3] * w0 + f[4] * w1 + f[5] * w2, f[6] * w0 + f[7] * w1 + f[8] * w2
+    if f[78] != 0.0 or f[79] != 0.0 or f[80] != 0.0:
+        one = 0.0
+    if f[81] != 0.0 or f[82] != 0.0 or f[83] != 0.0:
+        two = 0.0
+    return one, two
+
+
+@kernel
+def lead_power(c: Touch) -> float:
+    """What the bodies are given beyond the work that the contact knows of, by its lead [W]."""
+    power = 0.0
+    for q in range(6):
+        power -= c.floats[TF_F + q] * c.floats[TF_LEAD + q]
+    return power
 
 
 @kernel
@@ -111,9 +155,16 @@ def add_side(c: Touch, side: int, scale: float, row: PtrF8) -> None:
     x0 = g[0] * f[0] + g[3] * f[3] + g[4] * f[6]
     x1 = g[0] * f[1] + g[3] * f[4] + g[4] * f[7]
     x2 = g[0] * f[2] + g[3] * f[5] + g[4] * f[8]
-    m0 = g[5] * f[0] + g[1] * f[3] + g[2] * f[6]
-    m1 = g[5] * f[1] + g[1] * f[4] + g[2] * f[7]
-    m2 = g[5] * f[2] + g[1] * f[5] + g[2] * f[8]
+    m0 = g[5] * f[0] + g[1] * f[78] + g[2] * f[81]
+    m1 = g[5] * f[1] + g[1] * f[79] + g[2] * f[82]
+    m2 = g[5] * f[2] + g[1] * f[80] + g[2] * f[83]
+    if f[TF_ROLLS] > 0.0:
+        r1, r2 = f[TF_TORQUE], f[TF_TORQUE + 1]
+        m0, m1, m2 = (
+            m0 + r1 * f[3] + r2 * f[6],
+            m1 + r1 * f[4] + r2 * f[7],
+            m2 + r1 * f[5] + r2 * f[8],
+        )
     sign = scale if side == TI_B else -scale
     p = off(f, TF_ARM_B if side == TI_B else TF_ARM_A)
     row[0] += sign * x0

@@ -8,6 +8,9 @@ from tangere._jit import kernel
 from tangere.contact.volume.law import Settings
 from tangere.model import Hulls, Model, Sizes, State, Work
 
+# Looks at the geometry in a step.
+PASSES = 2
+
 
 class Scope(NamedTuple):
     """All that an implicit step reads, and where it writes."""

@@ -19,11 +19,14 @@ from tangere.contact.implicit.record import (
     TF_K,
     TF_LAG,
     TF_LIMIT,
+    TF_PRESSED,
+    TF_REACH,
     TF_SIZE,
     TF_STORED,
     TF_U,
     TI_FAN,
     TI_KIND,
+    TI_NEAR,
     TI_POLYGON,
     TI_POLYGONS,
     Touch,
@@ -33,9 +36,9 @@ from tangere.contact.implicit.record import (
 from tangere.maths.quadrature import POINTS, triangle_point
 from tangere.solver import Touches
 
-# Energy kept in reserve by a contact: its normal force times this share of the part's size; and
-# what is rounding of it.
-SPARE, ROUNDING = 2e-5, 1e-9
+# Energy that a contact may give at once beyond what its springs hold: its normal force times this
+# share of the part's size, of a reserve or as a debt; and what is rounding of it.
+SMALL_RESERVE, ROUNDING = 2e-7, 1e-9
 
 
 @kernel
@@ -47,15 +50,16 @@ def _sum(t: Touches, c: Touch, d0: float, dx: float, dy: float, power: int) -> f
         return float(d if power == 1 else d * d)
     total = 0.0
     at = off(t.fan, 3 * c.ints[TI_FAN])
-    for poly in range(c.ints[TI_POLYGONS]):
+    for poly in range(c.ints[TI_POLYGONS] + c.ints[TI_NEAR]):
         corners = t.corners[c.ints[TI_POLYGON] + poly]
         od = at[2] + d0 + dx * at[0] + dy * at[1]
         last = off(at, 3 * corners)
+        shared = f[TF_AREA] if poly < c.ints[TI_POLYGONS] else f[TF_REACH]
         ld = last[2] + d0 + dx * last[0] + dy * last[1]
         for i in range(1, corners + 1):
             here = off(at, 3 * i)
             hd = here[2] + d0 + dx * here[0] + dy * here[1]
-            area = fan_area(at, last, here)
+            area = fan_area(at, last, here) / shared
             if od >= 0.0 and ld >= 0.0 and hd >= 0.0:
                 if power == 1:
                     total += area * (od + ld + hd) / 3.0
@@ -68,7 +72,7 @@ def _sum(t: Touches, c: Touch, d0: float, dx: float, dy: float, power: int) -> f
                     total += w * area * (d if power == 1 else d * d)
             last, ld = here, hd
         at = off(at, 3 * (corners + 1))
-    return float(total / f[TF_AREA])
+    return total
 
 
 @kernel
@@ -102,13 +106,13 @@ def imprint(t: Touches, c: Touch, share: float) -> None:
         return
     at = off(t.fan, 3 * c.ints[TI_FAN])
     h0, hx, hy = 0.0, 0.0, 0.0
-    for poly in range(c.ints[TI_POLYGONS]):
+    for poly in range(c.ints[TI_POLYGONS] + c.ints[TI_NEAR]):
         corners = t.corners[c.ints[TI_POLYGON] + poly]
         for i in range(corners + 1):
             p = off(at, 3 * i)
             p[2] -= share * max(0.0, p[2] + way[0] + way[1] * p[0] + way[2] * p[1])
         o, a = at, off(at, 3 * corners)
-        for i in range(1, corners + 1):
+        for i in range(1, corners + 1 if poly < c.ints[TI_POLYGONS] else 0):
             b = off(at, 3 * i)
             area = fan_area(o, a, b)
             mx, my, md = o[0] + a[0] + b[0], o[1] + a[1] + b[1], o[2] + a[2] + b[2]
@@ -128,7 +132,8 @@ def set_limit(t: Touches, c: Touch) -> None:
     if c.ints[TI_KIND] == POINT_KIND:
         f[TF_LIMIT] = press
         return
-    depth = _sum(t, c, 0.0, 0.0, 0.0, 1)
+    pressed = off(f, TF_PRESSED)
+    depth = _sum(t, c, pressed[0], pressed[1], pressed[2], 1)
     f[TF_LIMIT] = press / depth if depth > 0.0 else 0.0
 
 
@@ -146,7 +151,7 @@ def overdrawn(t: Touches, c: Touch, twist: PtrF8, dt: float) -> bool:
     un, w1, w2, _, _, _ = local_twist(c, twist)
     given = dt * (f[TF_F] * un + f[TF_F + 1] * w1 + f[TF_F + 2] * w2)
     reserve = f[TF_SIZE] * f[TF_F]
-    if f[TF_STORED] - given >= -SPARE * reserve:
+    if f[TF_STORED] - given >= -SMALL_RESERVE * reserve:
         return False
     return _yields(t, c, dt, ROUNDING * (max(0.0, f[TF_STORED]) + reserve))
 
@@ -159,7 +164,7 @@ def forestall(t: Touches, c: Touch, dt: float) -> None:
     """
     f = c.floats
     if c.ints[TI_KIND] != SPRING_KIND and not f[TF_E] > 0.0:
-        _yields(t, c, dt, SPARE * f[TF_SIZE] * f[TF_LAG])
+        _yields(t, c, dt, SMALL_RESERVE * f[TF_SIZE] * f[TF_LAG])
 
 
 @kernel

@@ -5,8 +5,8 @@ its field. Every point closer than the tolerance is a contact (p, p0, n, δ): p 
 the scene, n out of the tool into the scene, δ = n·(p − p0), negative while apart. `clusters` turns
 the contacts into at most sixteen planes, the form in which a haptic loop takes them [OTADUY2005].
 
-The method is made for tools of complex shape held by a haptic device. There is no friction here:
-each plane carries its name and body, and whoever integrates the tool adds friction to it.
+The method is made for tools of complex shape held by a haptic device. There is no friction,
+and nobody adds any: each plane carries its name and body, which is what that would need.
 """
 
 from __future__ import annotations

@@ -12,9 +12,18 @@ from math import inf
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, off
 from tangere.collision.broad import boxes_apart
+from tangere.collision.curved import (
+    meet_solids,
+)
 from tangere.collision.narrow import GAP, contact_normal, world_view
+from tangere.collision.solids import (
+    is_curved,
+    solid_of,
+    support,
+    top,
+)
 from tangere.contact.friction import FORGET, apply_wrench, pair_law, single_point
-from tangere.maths.vec import Vec3
+from tangere.maths.vec import Vec3, axpy, dot, scale
 from tangere.model import (
     NF,
     NI,
@@ -76,6 +85,16 @@ def _deepest_on_floor(
     """Depth of the lowest vertex below the floor and its place on the floor."""
     q = ints[PI_PART_B]
     plane = off(m.floor_plane, 4 * (ints[PI_BODY_A] - z.bodies))
+    if is_curved(m, h, q):
+        n = (plane[0], plane[1], plane[2])
+        solid = solid_of(m, h, s, w.world, q, step)
+        down = scale(-1.0, n)
+        for k in range(3):
+            floats[PF_NORMAL + k] = n[k]
+        depth = plane[3] + top(solid, down)
+        ints[PI_PHASE] = PHASE_TOUCH if depth > 0.0 else PHASE_APART
+        low = support(solid, down)
+        return depth, axpy(plane[3] - dot(n, low), n, low)
     b = world_view(m, h, s, w.world, q, step)
     lowest = inf
     c = (0.0, 0.0, 0.0)
@@ -104,9 +123,16 @@ def _deepest(
     if boxes_apart(off(w.world.aabb, 6 * p), off(w.world.aabb, 6 * q)):
         ints[PI_PHASE] = min(ints[PI_PHASE], PHASE_APART)
         return 0.0, (0.0, 0.0, 0.0)
+    size = min(h.size[m.part_hull[p]], h.size[m.part_hull[q]])
+    if is_curved(m, h, p) or is_curved(m, h, q):
+        one, two = solid_of(m, h, s, w.world, p, step), solid_of(m, h, s, w.world, q, step)
+        found = meet_solids(
+            one, two, size, 0.0, ints[PI_PHASE], off(floats, PF_NORMAL), off(ints, PI_SIMPLEX)
+        )
+        ints[PI_PHASE] = PHASE_TOUCH if found.near and found.depth > 0.0 else PHASE_APART
+        return (found.depth if found.near else 0.0), found.point
     a = world_view(m, h, s, w.world, p, step)
     b = world_view(m, h, s, w.world, q, step)
-    size = min(h.size[m.part_hull[p]], h.size[m.part_hull[q]])
     touching, c, depth = contact_normal(
         a, b, GAP * size, ints[PI_PHASE], off(floats, PF_NORMAL), off(ints, PI_SIMPLEX)
     )

@@ -22,7 +22,24 @@ from typing import NamedTuple
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, off
 from tangere.contact.friction import FORGET, SLOW, Law, keep_spring, spring_ends
-from tangere.contact.volume.patch import EXTRA, H0, HX, HY, POINT, S0, SX, SXX, SXY, SY, SYY
+from tangere.contact.volume.patch import (
+    AXIS,
+    EXTRA,
+    H0,
+    HX,
+    HY,
+    POINT,
+    RATIO,
+    S0,
+    SX,
+    SXX,
+    SXY,
+    SY,
+    SYY,
+    TILT1,
+    TILT2,
+    TRUE,
+)
 from tangere.contact.volume.traction import Pressure, traction, vertex_traction, work_bound
 from tangere.dynamics.rigid import velocity_at
 from tangere.maths.vec import basis, dot, sub
@@ -112,6 +129,10 @@ def contact_wrench(
     )
     u_n, u1, u2 = dot(u, n), dot(u, t1), dot(u, t2)
     w_n, w1, w2 = dot(w, n), dot(w, t1), dot(w, t2)
+    # turning about an axis of rolling leaves all depths as they are
+    along, across = q[AXIS] * w1 + q[AXIS + 1] * w2, q[AXIS] * w2 - q[AXIS + 1] * w1
+    along, across = q[TILT1] * along, q[TILT2] * across
+    w1, w2 = q[AXIS] * along - q[AXIS + 1] * across, q[AXIS + 1] * along + q[AXIS] * across
 
     # normal pressure: u_n(p) = u_n − w2 x + w1 y
     alpha, beta = law.k / area, law.b / area
@@ -119,9 +140,12 @@ def contact_wrench(
     px = alpha * (q[HX] - cx * q[H0]) + beta * (w2 * jxx - w1 * jxy)
     py = alpha * (q[HY] - cy * q[H0]) + beta * (w2 * jxy - w1 * jyy)
 
-    floats[PF_AREA], floats[PF_VOLUME] = s_c, q[H0]
+    # what is reported of a curved contact is the true patch, and the stiffness that follows from it
+    true = q[TRUE] / s_c if q[TRUE] > 0.0 else 1.0
+    floats[PF_AREA], floats[PF_VOLUME] = true * s_c, q[H0] / q[RATIO]
     floats[PF_CENTRE], floats[PF_CENTRE + 1], floats[PF_CENTRE + 2] = c
-    floats[PF_MOMENTS], floats[PF_MOMENTS + 1], floats[PF_MOMENTS + 2] = jxx, jxy, jyy
+    moments = off(floats, PF_MOMENTS)
+    moments[0], moments[1], moments[2] = true * jxx, true * jxy, true * jyy
     if not press > 0.0:  # the damper would pull: the surfaces part instead
         return False
 
@@ -216,7 +240,7 @@ def contact_wrench(
         law.b,
         law.k_t,
         law.b_t,
-        area,
+        true * area,
     )
     for k in range(3):
         floats[PF_FORCE + k] = press * n[k] + f1 * t1[k] + f2 * t2[k]

@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import NamedTuple
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8, PtrI4, off
+from tangere._ptr import PtrF8, PtrI4, local_f8, local_i4, off
 from tangere.collision.broad import BITS, near
 from tangere.collision.clip import ON_PLANE, View, clip_floor, clip_volume
+from tangere.collision.curved import (
+    FACETS,
+    meet_solids,
+)
 from tangere.collision.dual import FAILED, dual_volume
 from tangere.collision.narrow import GAP, boxes_gap, contact_normal, lowest, thinner, world_view
+from tangere.collision.solids import (
+    is_curved,
+    solid_of,
+    support,
+    top,
+)
+from tangere.contact.curved import (
+    lay_curved,
+    lay_on_floor,
+)
 from tangere.contact.friction import FORGET, apply_wrench, pair_law, single_point
+from tangere.contact.layout import (
+    L_AREA,
+    L_CORNERS,
+    L_COUNT,
+    L_RATIO,
+    L_ROLL,
+    L_SLOPE,
+    L_T1,
+    L_TILT1,
+    L_TILT2,
+    Layout,
+)
 from tangere.contact.volume.law import (
     DUAL,
     FIXED,
@@ -20,8 +47,21 @@ from tangere.contact.volume.law import (
     Settings,
     contact_wrench,
 )
-from tangere.contact.volume.patch import EXTRA, H0, POINT, S0, measure
-from tangere.maths.vec import Vec3, basis
+from tangere.contact.volume.patch import (
+    AXIS,
+    EXTRA,
+    H0,
+    POINT,
+    RATIO,
+    ROLL,
+    S0,
+    TILT1,
+    TILT2,
+    TRUE,
+    measure,
+    sum_up,
+)
+from tangere.maths.vec import Vec3, axpy, basis, dot, scale
 from tangere.model import (
     NF,
     NI,
@@ -204,12 +244,26 @@ def _touch(e: Scope, first: int, row: Row) -> int:
         if boxes_gap(e.m, e.h, e.s, p, q, n) > GAP * size:
             _part(row, PHASE_APART)
             return first
-    a = world_view(e.m, e.h, e.s, e.w.world, p, e.step)
-    b = world_view(e.m, e.h, e.s, e.w.world, q, e.step)
-    simplex = off(ints, PI_SIMPLEX)
-    touching, point, depth = contact_normal(
-        a, b, GAP * size, ints[PI_PHASE], off(floats, PF_NORMAL), simplex
-    )
+    simplex, normal = off(ints, PI_SIMPLEX), off(floats, PF_NORMAL)
+    if is_curved(e.m, e.h, p) or is_curved(e.m, e.h, q):
+        one = solid_of(e.m, e.h, e.s, e.w.world, p, e.step)
+        two = solid_of(e.m, e.h, e.s, e.w.world, q, e.step)
+        found = meet_solids(one, two, size, 0.0, ints[PI_PHASE], normal, simplex)
+        if not (found.near and found.depth > THIN * size):
+            _part(row, PHASE_APART)
+            return first
+        if found.face != FACETS:
+            out = Layout(local_i4(8), local_f8(960), local_f8(30))  # see contact.curved
+            n, p = found.normal, found.point
+            lay_curved(one, two, n, p, found.depth, 0.0, found.face, size, 0.0, out)
+            return _spread(e, first, row, found.point, found.depth, out)
+        touching, point, depth = True, found.point, found.depth
+        a = world_view(e.m, e.h, e.s, e.w.world, p, e.step)
+        b = world_view(e.m, e.h, e.s, e.w.world, q, e.step)
+    else:
+        a = world_view(e.m, e.h, e.s, e.w.world, p, e.step)
+        b = world_view(e.m, e.h, e.s, e.w.world, q, e.step)
+        touching, point, depth = contact_normal(a, b, GAP * size, ints[PI_PHASE], normal, simplex)
     if not touching:
         if ints[PI_PHASE] == PHASE_TOUCH:
             simplex[0] = 0
@@ -244,12 +298,14 @@ def _touch_floor(e: Scope, first: int, row: Row) -> int:
     n = (plane[0], plane[1], plane[2])
     for k in range(3):
         row.floats[PF_NORMAL + k] = n[k]
+    size = e.h.size[e.m.part_hull[q]]
+    if is_curved(e.m, e.h, q):
+        return _curved_on_floor(e, first, row, n, plane[3], size)
     b = world_view(e.m, e.h, e.s, e.w.world, q, e.step)
     under, depth = lowest(b, plane)
     if not depth > 0.0:
         _part(row, PHASE_APART)
         return first
-    size = e.h.size[e.m.part_hull[q]]
     last = clip_floor(b, plane, ON_PLANE * size, e.w.soup, first, e.soup_size)
     if last < 0:
         return last
@@ -262,10 +318,62 @@ def _touch_floor(e: Scope, first: int, row: Row) -> int:
 
 
 @kernel
+def _curved_on_floor(e: Scope, first: int, row: Row, n: Vec3, height: float, size: float) -> int:
+    """Geometry of a curved part on a half-space."""
+    b = solid_of(e.m, e.h, e.s, e.w.world, row.ints[PI_PART_B], e.step)
+    down = scale(-1.0, n)
+    depth = height + top(b, down)
+    if not depth > THIN * size:
+        _part(row, PHASE_APART)
+        return first
+    low = support(b, down)
+    point = axpy(height - dot(n, low), n, low)
+    out = Layout(local_i4(8), local_f8(960), local_f8(30))  # see contact.curved
+    lay_on_floor(b, n, height, point, depth, 0.0, size, 0.0, out)
+    return _spread(e, first, row, point, depth, out)
+
+
+@kernel
+def _spread(e: Scope, first: int, row: Row, point: Vec3, depth: float, out: Layout) -> int:
+    """Put the polygons of a curved contact into the soup, as the back side of a floor's patch."""
+    soup, d = e.w.soup, out.data
+    count, start = int(d[L_COUNT]), soup.start[first]
+    if max(first + count, start + int(d[L_CORNERS])) > e.soup_size:
+        return -1
+    floats, sums = row.floats, row.sums
+    b1, b2 = basis((floats[PF_NORMAL], floats[PF_NORMAL + 1], floats[PF_NORMAL + 2]))
+    t1 = (d[L_T1], d[L_T1 + 1], d[L_T1 + 2])
+    c, s = dot(t1, b1), dot(t1, b2)
+    at = out.points
+    for f in range(count):
+        corners = out.corners[f]
+        for k in range(corners):
+            p, q = off(at, 3 * k), off(soup.plane, 3 * (start + corners - 1 - k))  # clockwise
+            q[0], q[1], q[2] = c * p[0] - s * p[1], s * p[0] + c * p[1], p[2]
+        at, start = off(at, 3 * corners), start + corners
+        soup.start[first + f + 1] = start
+        slope = off(soup.slope, 4 * (first + f))
+        slope[0], slope[3] = -1.0, 1.0
+        slope[1], slope[2] = c * d[L_SLOPE + f], s * d[L_SLOPE + f]
+    floats[PF_DEPTH] = depth
+    _plane(row, point, 0.0)
+    sums[TRUE], sums[RATIO], sums[AXIS], sums[AXIS + 1] = d[L_AREA], d[L_RATIO], c, s
+    sums[TILT1], sums[TILT2], sums[ROLL] = d[L_TILT1], d[L_TILT2], d[L_ROLL]
+    sum_up(soup, first, first + count, sums)
+    row.ints[PI_PHASE] = PHASE_TOUCH
+    row.ints[PI_FIRST], row.ints[PI_LAST] = first, first + count
+    floats[PF_AREA] = sums[TRUE]
+    return first + count
+
+
+@kernel
 def _plane(row: Row, point: Vec3, extra: float) -> None:
     """Set the contact plane of a pair: a point of it, and depth to count everywhere [m]."""
-    row.sums[POINT], row.sums[POINT + 1], row.sums[POINT + 2] = point
-    row.sums[EXTRA] = extra
+    sums = row.sums
+    sums[POINT], sums[POINT + 1], sums[POINT + 2] = point
+    sums[EXTRA] = extra
+    sums[TRUE], sums[RATIO], sums[AXIS], sums[AXIS + 1] = 0.0, 1.0, 1.0, 0.0
+    sums[TILT1], sums[TILT2], sums[ROLL] = 1.0, 1.0, 0.0
 
 
 @kernel
@@ -306,11 +414,39 @@ def _press(e: Scope, row: Row, area: float) -> None:
             area = 1.0
         elif e.settings.normalization == FIXED:
             area = min(e.m.face_area[i], e.m.face_area[j])
-        rule, two_sided = e.settings.friction, i < e.z.bodies
+        area *= sums[RATIO]
+        rule, two_sided = e.settings.friction, i < e.z.bodies and sums[TRUE] == 0.0
         pressed = contact_wrench(
             e.s, ints, floats, sums, law, area, size, e.dt, rule, two_sided, e.w.soup
         )
     if pressed:
         ints[PI_MISSED] = 0
+        if law.rolling * sums[ROLL] > 0.0:
+            _resist_rolling(e, row, law.rolling * sums[ROLL])
     else:
         _quiet(row, PHASE_TOUCH)
+
+
+@kernel
+def _resist_rolling(e: Scope, row: Row, reach: float) -> None:
+    """Add the torque against rolling, reach times the normal force [m].
+
+    No more than half of what would stop the lighter body within the step: it does not reverse.
+    """
+    ints, floats, sums = row.ints, row.floats, row.sums
+    i, j = ints[PI_BODY_A], ints[PI_BODY_B]
+    b1, b2 = basis((floats[PF_NORMAL], floats[PF_NORMAL + 1], floats[PF_NORMAL + 2]))
+    t1 = axpy(sums[AXIS], b1, scale(sums[AXIS + 1], b2))
+    t2 = axpy(sums[AXIS], b2, scale(-sums[AXIS + 1], b1))
+    w, bound = (0.0, 0.0, 0.0), 0.0
+    for k in range(2):
+        body, sign = (j, 1.0) if k == 0 else (i, -1.0)
+        o, inverse = off(e.s.omega, 3 * body), off(e.m.inv_inertia, 3 * body)
+        w = axpy(sign, (o[0], o[1], o[2]), w)
+        bound += max(inverse[0], inverse[1], inverse[2])
+    one, two = (1.0 - sums[TILT1]) * dot(w, t1), (1.0 - sums[TILT2]) * dot(w, t2)
+    speed = sqrt(one * one + two * two)
+    if speed > 0.0:
+        torque = min(reach * floats[PF_PRESS] / speed, 0.5 / (e.dt * bound))
+        for k in range(3):
+            floats[PF_TORQUE + k] -= torque * (one * t1[k] + two * t2[k])

@@ -20,6 +20,10 @@ from tangere.model import Soup
 # summed)
 S0, SX, SY, SXX, SXY, SYY, H0, HX, HY = 0, 1, 2, 3, 4, 5, 6, 7, 8
 POINT, EXTRA = 9, 12  # point of the plane (3), uniform extra depth
+# Of curved contacts (see contact.curved): true area, 0 for flat ones; area of the polygons over
+# what presses of it; direction of t1 in basis(n) (2); whether turning about t1, about t2 tilts the
+# patch; radius of rolling
+TRUE, RATIO, AXIS, TILT1, TILT2, ROLL = 13, 14, 15, 17, 18, 19
 # A wall steeper than this has no projected area to speak of: |N·n| below rounding of the normal.
 WALL = 1e-14
 
@@ -30,8 +34,6 @@ def measure(
 ) -> None:
     """Project polygons first…last−1 and fill `sums`; `sums[POINT]` holds a point of the plane."""
     c0, c1, c2 = sums[POINT], sums[POINT + 1], sums[POINT + 2]
-    s0, sx, sy, sxx, sxy, syy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    h0, hx, hy = 0.0, 0.0, 0.0
     for f in range(first, last):
         owner = soup.owner[f]
         if owner < a.face_count:
@@ -56,6 +58,19 @@ def measure(
             p[0] = d0 * t1[0] + d1 * t1[1] + d2 * t1[2]
             p[1] = d0 * t2[0] + d1 * t2[1] + d2 * t2[2]
             p[2] = side * (d0 * n[0] + d1 * n[1] + d2 * n[2])
+    sum_up(soup, first, last, sums)
+
+
+@kernel
+def sum_up(soup: Soup, first: int, last: int, sums: PtrF8) -> None:
+    """Integrals over polygons first…last−1, which lie on the contact plane."""
+    s0, sx, sy, sxx, sxy, syy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    h0, hx, hy = 0.0, 0.0, 0.0
+    for f in range(first, last):
+        side = soup.slope[4 * f]
+        if side == 0.0:
+            continue
+        start, end = soup.start[f], soup.start[f + 1]
         p = off(soup.plane, 3 * start)
         ax, ay, ah = p[0], p[1], p[2]
         bx, by, bh = p[3], p[4], p[5]
