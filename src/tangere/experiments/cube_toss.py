@@ -45,9 +45,7 @@ from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, sil
 from tangere.experiments.figures import COLOURS, INK, canvas, house_style
 from tangere.experiments.pictures import rotation
 from tangere.experiments.toss_engines import BODY, FOOT, Cube, Engine, Tunable, engines
-from tangere.experiments.toss_error import (
-    spread,
-)
+from tangere.experiments.toss_error import spread
 from tangere.maths.vec import Array
 
 if TYPE_CHECKING:
@@ -580,6 +578,7 @@ def _means(result: Result) -> Figure:
     axes[2].set_ylabel("tangere less the better peer [%]")
     for panel in axes:
         panel.set_xticks(ticks, [f"{row.body}\n{row.numbers}" for row in ROWS])
+        panel.set_xlabel("cube")
         panel.margins(y=0.3)  # room for the legend
         panel.legend(fontsize=8, ncols=3, loc="upper center")
     return figure
