@@ -14,7 +14,7 @@ from tangere._jit import kernel
 from tangere._ptr import ptr
 from tangere.maths.vec import Array, IntArray, LongArray
 
-NTI, NTF = 14, 116  # columns of Touches.ints and Touches.floats
+NTI, NTF = 14, 117  # columns of Touches.ints and Touches.floats
 
 
 class Graph(NamedTuple):
@@ -185,7 +185,7 @@ class Solver(NamedTuple):
     touches: Touches
     report: Array  # of the last step, see REPORT_…, shape (NR,)
     residual: Array  # of each island after its solve [m/s], shape (n,)
-    losses: Array  # of each island: ½ |Δv|² M, and what its contacts claim of it [J], shape (n, 2)
+    losses: Array  # of each island, see LOSS_… [J], shape (n, NL)
     queue: LongArray  # work that several threads share, see dynamics.team, shape (NQ,)
     given: Array  # a number that goes with it, shape (1,)
 
@@ -194,6 +194,12 @@ class Solver(NamedTuple):
 REPORT_PASSES, REPORT_SOLVES = 0, 1  # looks at the geometry, linear solves
 REPORT_RESIDUAL = 2  # greatest unbalanced impulse over mass [m/s]
 NR = 3
+# Columns of Solver.losses [J]
+LOSS_STEP = 0  # ½ |Δv|² M, what the step took from the bodies
+LOSS_RUBBED = 1  # what friction took
+LOSS_KEPT = 2  # what contacts have in reserve, beyond as much again as their springs hold
+LOSS_WANTED = 3  # what those that are too deep would like to have of it
+NL = 4
 NQ = 24  # words of Solver.queue
 # Entries of Graph.still
 MOVES, FEELS, RESTS = 0, 1, 2
@@ -377,7 +383,7 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
         ),
         report=np.zeros(NR),
         residual=np.zeros(n),
-        losses=np.zeros((n, 2)),
+        losses=np.zeros((n, NL)),
         queue=np.zeros(NQ, np.int64),
         given=np.zeros(1),
     )

@@ -30,6 +30,7 @@ STILL = 1e-4  # [m/s] below which a body rests
 AT_REST = 2.0  # [s] for which it has to, before its depth is measured
 LONGEST = 12.0  # [s] after which it is measured in any case
 BLOCK = 0.1  # [m] edge of the boxes of a heap
+BALL, WELL = 0.05, 0.5  # [m] radius of balls, and width of the box that they fall into
 
 
 # ---------------------------------------------------------------- one body on the floor
@@ -207,6 +208,40 @@ def overlaps(edge: float, positions: Array, rotations: Array) -> tuple[Array, Ar
     depth = reach - np.abs(np.einsum("nij,nj->ni", axes, positions[b] - positions[a]))
     depth = np.where(size > 1e-6, depth, np.inf).min(axis=1)
     return floor[floor > 0.0], depth[depth > 0.0]
+
+
+def balls(count: int, seed: int) -> tg.Scene:
+    """Balls of 0.5 kg and the default material, thrown into a box of four walls."""
+    rng = np.random.default_rng((count, seed))
+    scene = tg.Scene(gravity=(0.0, 0.0, -GRAVITY))
+    scene.add_floor()
+    for along, side in itertools.product((0, 1), (-1.0, 1.0)):
+        size, at = np.array([WELL + 0.2, WELL + 0.2, 2.0]), np.array([0.0, 0.0, 1.0])
+        size[along], at[along] = 0.1, side * (0.5 * WELL + 0.05)
+        scene.add_body(tg.Box(size), mass=1.0, position=at, fixed=True)
+    for i in range(count):
+        layer, place = divmod(i, 16)
+        grid = np.array([place % 4 - 1.5, place // 4 - 1.5, layer + 0.7])
+        scene.add_body(
+            tg.Sphere(BALL),
+            mass=0.5,
+            position=2.3 * BALL * grid + rng.uniform(-5e-3, 5e-3, 3),
+            velocity=0.3 * rng.normal(size=3),
+        )
+    return scene
+
+
+def ball_overlaps(positions: Array) -> Array:
+    """Depths of all overlaps of `balls` with each other, the floor and the walls [m]."""
+    a, b = np.triu_indices(len(positions), 1)
+    gaps = np.concatenate(
+        (
+            np.linalg.norm(positions[a] - positions[b], axis=1) - 2.0 * BALL,
+            positions[:, 2] - BALL,
+            (0.5 * WELL - BALL - np.abs(positions[:, :2])).ravel(),
+        )
+    )
+    return np.asarray(-gaps[gaps < 0.0])
 
 
 def rotations_of(sim: tg.Simulation) -> Array:

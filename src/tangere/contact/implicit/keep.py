@@ -1,16 +1,17 @@
 """What contacts remember of an implicit step: forces, energies, friction springs.
 
 Reserve. Surfaces that yielded are deeper in each other than their springs would have them, and to
-come out they have to lift what they carry. That is paid by what the same contact lost: of its
-losses it keeps what lifts its load F by the depth δ that it is too deep,
+come out they have to lift what they carry. That is paid by what was lost: of its losses an island
+keeps what lifts the load F of each contact by the depth δ that it is too deep, ten times over,
 
-    R ← min(E + R − dt f·u − E' + [δ > 0] (s T + rubbed),  E' + 10 F δ)
-    T = max(0, ½ dt f·Δu),   s = min(1, ½ |Δv|² M / Σ T) over an island
+    P ← min(Σ max(0, r − E') + ½ |Δv|² M + rubbed,  Σ w),    w = 10 F δ + max(0, −r)
+    R ← min(r, E') + P w / Σ w,                              r = E + R − dt f·u − E'
 
-with E, E' what its springs hold before and after, T its part in what the step takes, and `rubbed`
-what its friction lost. Where δ = 0 it keeps as much again as the springs hold: k is shared over the
-area there is, so a patch that shrinks takes more than the forces put in. R counts as energy of the
-scene and `gather` lets it be used up slowly; so nothing is made, it is only lost later.
+with E, E' what the springs of a contact hold before and after, ½ |Δv|² M what the step takes from
+the bodies and `rubbed` what friction does. A contact keeps as much again as its springs hold: k is
+shared over the area there is, so a patch that shrinks takes more than the forces put in. One that
+gave more than it had, r < 0, owes it. R counts as energy of the scene and `gather` lets it be used
+up slowly; so nothing is made, it is only lost later.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from math import sqrt
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, off
 from tangere.contact.friction import FORGET, keep_spring
-from tangere.contact.implicit.audit import given_back, normal_change, step_loss
+from tangere.contact.implicit.audit import given_back, step_loss
 from tangere.contact.implicit.evaluate import V_EPS, breaks
 from tangere.contact.implicit.record import (
     BREAKS,
@@ -32,7 +33,6 @@ from tangere.contact.implicit.record import (
     TF_BT,
     TF_C,
     TF_DEPTH,
-    TF_E,
     TF_F,
     TF_H,
     TF_HELD,
@@ -51,6 +51,7 @@ from tangere.contact.implicit.record import (
     TF_TH,
     TF_TORQUE,
     TF_TRUE,
+    TF_WANTED,
     TF_YIELDED,
     TI_A,
     TI_B,
@@ -94,9 +95,9 @@ from tangere.model import (
     SLIP,
     STICK,
 )
-from tangere.solver import Touches
+from tangere.solver import LOSS_KEPT, LOSS_RUBBED, LOSS_STEP, LOSS_WANTED, NL, Touches
 
-# A contact that is too deep may keep what lifts so many times its load out: more may land on it.
+# Contacts that are too deep may keep what lifts so many times their load out: more may land on it.
 LOADS = 10.0
 # A force so many times that of the last step is a blow.
 BLOW = 4.0
@@ -105,8 +106,10 @@ BLOW = 4.0
 @kernel
 def finish(e: Scope) -> None:
     """Wrenches of the solution, and what every contact remembers."""
-    t, twist = e.w.solver.touches, e.w.solver.ahead.twist
-    _find_losses(e)
+    v = e.w.solver
+    t, twist = v.touches, v.ahead.twist
+    for k in range(NL * v.graph.known[1]):
+        v.losses[k] = 0.0
     for k in range(t.used[0]):
         c = touch(t, k)
         if c.ints[TI_KIND] == SPRING_KIND:
@@ -120,49 +123,70 @@ def finish(e: Scope) -> None:
             add_local(c, 1.0, e.s.wrench)
             if c.floats[TF_F] > 0.0:
                 rubbed = _friction_state(e, c, twist)
-                _remember(e, c, rubbed)
+                _remember(e, c)
+                _island_losses(e, c)[LOSS_RUBBED] += max(0.0, rubbed)
             elif c.floats[TF_DEPTH] > 0.0:
                 _hold_on(e, c)
+    _find_losses(e)
+    _fill_reserves(e)
+
+
+@kernel
+def _island_losses(e: Scope, c: Touch) -> PtrF8:
+    """What the island of a contact lost, see `LOSS_…`."""
+    v = e.w.solver
+    return off(v.losses, NL * edge_island(v.graph, c.ints[TI_EDGE]))
 
 
 @kernel
 def _find_losses(e: Scope) -> None:
-    """What the step took from each island, ½ |Δv|² M, and what its contacts claim of that."""
+    """What the step took from each island that wants it, ½ |Δv|² M."""
     v = e.w.solver
-    t, claimed = v.touches, False
+    wanted = False
     for island in range(v.graph.known[1]):
-        v.losses[2 * island], v.losses[2 * island + 1] = 0.0, 0.0
-    for k in range(t.used[0]):
-        c = touch(t, k)
-        if c.ints[TI_KIND] != SPRING_KIND and c.floats[TF_F] > 0.0:
-            claim = _claim(e, c)
-            if claim > 0.0:
-                v.losses[2 * edge_island(v.graph, c.ints[TI_EDGE]) + 1] += claim
-                claimed = True
-    if not claimed:
+        wanted = wanted or _wants(off(v.losses, NL * island))
+    if not wanted:
         return
     for i in range(e.z.bodies):
         if v.graph.island[i] >= 0:
-            v.losses[2 * v.graph.island[i]] += step_loss(e, i)
-    for k in range(t.used[0]):
-        c = touch(t, k)
+            losses = off(v.losses, NL * v.graph.island[i])
+            if _wants(losses):
+                losses[LOSS_STEP] += step_loss(e, i)
+    for k in range(v.touches.used[0]):
+        c = touch(v.touches, k)
         if c.ints[TI_EDGE] >= 0:  # not lost: the spring has it, or it is given by a lead
             more = given_back(e, c) if c.ints[TI_KIND] == SPRING_KIND else e.dt * lead_power(c)
-            v.losses[2 * edge_island(v.graph, c.ints[TI_EDGE])] -= more
+            _island_losses(e, c)[LOSS_STEP] -= more
 
 
 @kernel
-def _claim(e: Scope, c: Touch) -> float:
-    """Part of a contact in what the step takes, if it may keep it [J].
+def _wants(losses: PtrF8) -> bool:
+    """Whether the contacts of an island have less in reserve than they want."""
+    return bool(losses[LOSS_WANTED] > losses[LOSS_KEPT])
 
-    A rebound may: of the energy that the step takes in a hard impact it gives back e².
-    """
-    f = c.floats
-    if not (_too_deep(e, c) > 0.0 or f[TF_E] > 0.0):
-        return 0.0
-    un, w1, w2 = normal_change(e, c)
-    lost = 0.5 * (f[TF_F] * un + f[TF_F + 1] * w1 + f[TF_F + 2] * w2)
-    return float(max(0.0, e.dt * (lost - max(0.0, lead_power(c)))))
+
+@kernel
+def _fill_reserves(e: Scope) -> None:
+    """Let each island keep what it wants of its losses, and share it; the books are put right."""
+    v = e.w.solver
+    for island in range(v.graph.known[1]):
+        losses = off(v.losses, NL * island)
+        step, rubbed = max(0.0, losses[LOSS_STEP]), losses[LOSS_RUBBED]
+        if _wants(losses) and step + rubbed > 0.0:
+            share = min(1.0, (losses[LOSS_WANTED] - losses[LOSS_KEPT]) / (step + rubbed))
+            losses[LOSS_KEPT] += share * (step + rubbed)
+            e.s.ledger[LEDGER_STEP] -= share * step
+            e.s.ledger[LEDGER_FRICTION] -= share * rubbed
+            e.s.ledger[LEDGER_NORMAL] += share * (step + rubbed)
+    for k in range(v.touches.used[0]):
+        c = touch(v.touches, k)
+        if c.ints[TI_KIND] != SPRING_KIND and c.floats[TF_F] > 0.0:
+            row = off(e.w.pairs.floats, NF * c.ints[TI_SLOT])
+            row[PF_RESERVE] = min(row[PF_RESERVE], row[PF_STORED])
+            if c.floats[TF_WANTED] > 0.0:
+                losses = _island_losses(e, c)
+                paid = min(1.0, losses[LOSS_KEPT] / losses[LOSS_WANTED])
+                row[PF_RESERVE] += paid * c.floats[TF_WANTED]
 
 
 @kernel
@@ -186,7 +210,7 @@ def _hold_on(e: Scope, c: Touch) -> None:
 
 
 @kernel
-def _remember(e: Scope, c: Touch, rubbed: float) -> None:
+def _remember(e: Scope, c: Touch) -> None:
     """Force, energy and size of a pressing contact."""
     f, t = c.floats, e.w.solver.touches
     slot = c.ints[TI_SLOT]
@@ -207,28 +231,14 @@ def _remember(e: Scope, c: Touch, rubbed: float) -> None:
     # what was put in; what the springs do not hold is lost, or kept in reserve
     left = f[TF_STORED] - e.dt * (out[0] * un + out[1] * w1 + out[2] * w2)
     held = min(spring_energy(t, c, e.dt, e.w.solver.ahead.twist), max(0.0, left))
-    most = held + LOADS * max(out[0], row[PF_PRESS]) * _too_deep(e, c)
-    row[PF_STORED], row[PF_RESERVE] = held, min(left - held, most)
-    row[PF_RESERVE] += _recoup(e, c, rubbed, most - row[PF_RESERVE])
+    row[PF_STORED], row[PF_RESERVE] = held, left - held
+    lift = max(out[0], row[PF_PRESS]) * _too_deep(e, c)
+    f[TF_WANTED] = LOADS * lift + max(0.0, held - left)
+    losses = _island_losses(e, c)
+    losses[LOSS_KEPT] += max(0.0, left - 2.0 * held)
+    losses[LOSS_WANTED] += f[TF_WANTED]
     row[PF_PRESS], row[PF_LAG] = out[0], out[0]
     ints[PI_LAST] = e.stamp
-
-
-@kernel
-def _recoup(e: Scope, c: Touch, rubbed: float, most: float) -> float:
-    """Of what the step and friction took, what a contact may keep; the books are put right [J]."""
-    claim = _claim(e, c)
-    if not most > 0.0 or not (claim > 0.0 or _too_deep(e, c) > 0.0):
-        return 0.0
-    v, step = e.w.solver, 0.0
-    if claim > 0.0:
-        losses = off(v.losses, 2 * edge_island(v.graph, c.ints[TI_EDGE]))
-        step = min(most, claim * min(1.0, max(0.0, losses[0]) / losses[1]))
-    friction = min(most - step, max(0.0, rubbed))
-    e.s.ledger[LEDGER_STEP] -= step
-    e.s.ledger[LEDGER_FRICTION] -= friction
-    e.s.ledger[LEDGER_NORMAL] += step + friction
-    return step + friction
 
 
 @kernel

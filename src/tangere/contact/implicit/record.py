@@ -80,6 +80,7 @@ TF_LIES = 114  # 1: that body lies on its side, and the patch turns with its axi
 TF_LEAD = 106  # 6: motion in the middle of the step beyond that of its start
 TF_ROLL, TF_SPIN = 102, 104  # 2 each: as TF_RUB and TF_SLIP, of the rolling
 TF_REACH = 115  # area over which the stiffness of `TI_NEAR` polygons is shared: with these [m²]
+TF_WANTED = 116  # what a contact that is too deep would like to have in reserve [J]
 
 Local = tuple[float, float, float, float, float, float]
 
