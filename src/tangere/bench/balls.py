@@ -44,9 +44,9 @@ def shapes() -> dict[str, tuple[Shape, ...]]:
     }
 
 
-def scene(kinds: tuple[Shape, ...], count: int = COUNT) -> tg.Scene:
+def scene(kinds: tuple[Shape, ...], count: int = COUNT, seed: int = 0) -> tg.Scene:
     """Bodies at random attitudes in a well of four walls, above its floor."""
-    rng = np.random.default_rng(count)
+    rng = np.random.default_rng((count, seed))
     made = tg.Scene()
     made.add_floor()
     wide = SIDE * SPACING

@@ -55,6 +55,7 @@ from tangere.contact.implicit.record import (
     TI_POLYGON,
     TI_POLYGONS,
     TI_SPINS,
+    TI_SQUARE,
     Touch,
     lead_power,
     local_twist,
@@ -130,6 +131,8 @@ def lay_curved_patch(
         f[TF_YAW], f[TF_RISE], f[TF_LIES] = 0.0, 0.0, d[L_LIES]
         if d[L_LIES] > 0.0:
             f[TF_YAW], f[TF_RISE] = _turned(e, i, b.axis if i == c.ints[TI_B] else a.axis, n, d)
+    if d[L_TILT1] == 0.0 and d[L_TILT2] == 0.0:
+        c.ints[TI_SQUARE] = 1
     f[TF_TRUE], f[TF_RATIO] = d[L_AREA], d[L_RATIO]
     for k in range(3):
         f[TF_T1 + k], f[TF_T2 + k] = d[L_T1 + k], d[L_T2 + k]

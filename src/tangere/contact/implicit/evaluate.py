@@ -82,12 +82,14 @@ from tangere.contact.implicit.record import (
     TI_POLYGON,
     TI_POLYGONS,
     TI_RUBS,
+    TI_SQUARE,
     Local,
     Touch,
     fan_area,
     fan_point,
     local_twist,
     rolling,
+    rub_point,
 )
 from tangere.maths.quadrature import POINTS
 from tangere.solver import Touches
@@ -460,6 +462,7 @@ def _rub_points(t: Touches, c: Touch, q: Trial) -> None:
     """Friction, point by point."""
     f = c.floats
     q1, q2, qn = 0.0, 0.0, 0.0
+    square = c.ints[TI_SQUARE] == 1
     at = off(t.fan, 3 * c.ints[TI_FAN])
     for poly in range(c.ints[TI_POLYGONS]):
         corners = t.corners[c.ints[TI_POLYGON] + poly]
@@ -468,9 +471,9 @@ def _rub_points(t: Touches, c: Touch, q: Trial) -> None:
             here = off(at, 3 * i)
             area = fan_area(at, last, here) / f[TF_AREA]
             for j in range(POINTS):
-                w, x, y, d = fan_point(j, at, last, here)
+                w, x, y, d = rub_point(j, square, at, last, here)
                 d += f[TF_PRESSED] + f[TF_PRESSED + 1] * x + f[TF_PRESSED + 2] * y
-                if not d > 0.0:
+                if not d > 0.0 or w == 0.0:
                     continue
                 c_p = q.c_t * d if q.mode == SLIDES else 1.0  # λ/v_ε of this point
                 e1, e2 = c_p * (q.g1 - q.th * y), c_p * (q.g2 + q.th * x)
@@ -493,6 +496,7 @@ def _bend_rubs(t: Touches, c: Touch, q: Trial, change: tuple[float, float, float
     """Curvature of friction, point by point."""
     f = c.floats
     a11, a12, a1n, a22, a2n, ann = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    square = c.ints[TI_SQUARE] == 1
     at = off(t.fan, 3 * c.ints[TI_FAN])
     z = off(t.rub, 2 * POINTS * c.ints[TI_FAN])
     for poly in range(c.ints[TI_POLYGONS]):
@@ -502,9 +506,9 @@ def _bend_rubs(t: Touches, c: Touch, q: Trial, change: tuple[float, float, float
             here = off(at, 3 * i)
             area = fan_area(at, last, here) / f[TF_AREA]
             for j in range(POINTS):
-                w, x, y, d = fan_point(j, at, last, here)
+                w, x, y, d = rub_point(j, square, at, last, here)
                 d += f[TF_PRESSED] + f[TF_PRESSED + 1] * x + f[TF_PRESSED + 2] * y
-                if not d > 0.0:
+                if not d > 0.0 or w == 0.0:
                     continue
                 c_p = q.c_t * d if q.mode == SLIDES else 1.0  # λ/v_ε of this point
                 b11, b12, b22 = _rub(
@@ -551,6 +555,7 @@ def breaks(t: Touches, c: Touch, twist: PtrF8, dt: float) -> bool:
     if work * work <= limit * limit * (e1 * e1 + e2 * e2):
         return False
     total = 0.0
+    square = c.ints[TI_SQUARE] == 1
     at = off(t.fan, 3 * c.ints[TI_FAN])
     for poly in range(c.ints[TI_POLYGONS]):
         corners = t.corners[c.ints[TI_POLYGON] + poly]
@@ -559,9 +564,9 @@ def breaks(t: Touches, c: Touch, twist: PtrF8, dt: float) -> bool:
             here = off(at, 3 * i)
             area = fan_area(at, last, here)
             for j in range(POINTS):
-                w, x, y, d = fan_point(j, at, last, here)
+                w, x, y, d = rub_point(j, square, at, last, here)
                 d += f[TF_PRESSED] + f[TF_PRESSED + 1] * x + f[TF_PRESSED + 2] * y
-                if d > 0.0:
+                if d > 0.0 and w > 0.0:
                     e1, e2 = g1 - th * y, g2 + th * x
                     total += w * area * d * sqrt(e1 * e1 + e2 * e2)
             last = here

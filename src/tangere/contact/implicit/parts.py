@@ -292,6 +292,8 @@ def _add_square(block: PtrF8, a: PtrF8, b: PtrF8, sign: float) -> None:
         c0, c1, c2, c3, c4, c5 = row[0], row[1], row[2], row[3], row[4], row[5]
         for q in range(6):
             x, y = sign * a[6 * q + r], off(b, 6 * q)
+            if x == 0.0:  # most rotations of a round contact
+                continue
             c0 += x * y[0]
             c1 += x * y[1]
             c2 += x * y[2]

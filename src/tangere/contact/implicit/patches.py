@@ -64,6 +64,7 @@ from tangere.contact.implicit.record import (
     TI_POLYGONS,
     TI_SLOT,
     TI_SPINS,
+    TI_SQUARE,
     Touch,
 )
 from tangere.contact.implicit.scope import PASSES, Scope
@@ -119,7 +120,7 @@ def lay_out(e: Scope, c: Touch) -> int:
     f[TF_DEPTH], f[TF_SIZE] = depth, size
     f[TF_RHO_A], f[TF_RHO_B], f[TF_CURVED], f[TF_RATIO] = 0.0, 0.0, 0.0, 1.0
     f[TF_ROLLS] = 0.0
-    c.ints[TI_SPINS] = -1
+    c.ints[TI_SPINS], c.ints[TI_SQUARE] = -1, 0
     curved = is_curved(e.m, e.h, q) or (not on_floor and is_curved(e.m, e.h, ints[PI_PART_A]))
     if curved and int(found[5]) != FACETS:
         return lay_curved_patch(e, c, ints, n, point, moved, int(found[5]))

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, off
-from tangere.maths.quadrature import triangle_point
+from tangere.maths.quadrature import square_point, triangle_point
 from tangere.solver import NTF, NTI, Touches
 
 # Columns of Touches.ints
@@ -34,6 +34,7 @@ TI_NEW = 10  # 1: looked at in this pass, or to be looked at in the next
 TI_RUBS = 11  # 1: the last round left its friction over the limit
 TI_SPINS = 12  # body whose spin turns the axes of tilt within the step; −1: none
 TI_NEAR = 13  # polygons behind those of the patch, that do not touch but are within reach
+TI_SQUARE = 14  # 1: the patch is a square that stands for a round one, all of one depth
 
 PATCH_KIND, POINT_KIND, SPRING_KIND = 0, 1, 2
 # the patch sticks as a whole; each point sticks up to its limit; each point slides
@@ -185,7 +186,23 @@ def fan_area(o: PtrF8, a: PtrF8, b: PtrF8) -> float:
 @kernel
 def fan_point(j: int, o: PtrF8, a: PtrF8, b: PtrF8) -> tuple[float, float, float, float]:
     """Weight (of area 1), x, y and depth of point j of a triangle of a fan."""
-    w, l0, l1, l2 = triangle_point(j)
+    return _mixed(triangle_point(j), o, a, b)
+
+
+@kernel
+def rub_point(
+    j: int, square: bool, o: PtrF8, a: PtrF8, b: PtrF8
+) -> tuple[float, float, float, float]:
+    """As `fan_point`, to integrate friction: half as many points have a weight in a square."""
+    return _mixed(square_point(j, square), o, a, b)
+
+
+@kernel
+def _mixed(
+    point: tuple[float, float, float, float], o: PtrF8, a: PtrF8, b: PtrF8
+) -> tuple[float, float, float, float]:
+    """Weight, x, y and depth at barycentric coordinates."""
+    w, l0, l1, l2 = point
     return (
         w,
         l0 * o[0] + l1 * a[0] + l2 * b[0],
