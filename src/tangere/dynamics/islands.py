@@ -19,9 +19,9 @@ from tangere.solver import MOVES, RESTS, Graph
 # An island up to so many bodies is solved directly whatever its shape.
 SMALL = 150
 # A larger one only up to a length, while it has few edges per body, and then if so little fills in
-# that there are no more than so many products of blocks per body: a round of 200 balls, 45 of them,
-# takes 0.8 ms directly and 0.45 ms by gradients.
-LONGEST, SPARSE, DENSE = 16_000, 2.0, 15
+# that there are no more than so many products of blocks per body: a round of 200 balls
+# has 45, and takes 0.8 ms directly, 0.45 ms by gradients.
+LONGEST, SPARSE, DENSE = 16_000, 2.0, 10
 BITS = 62  # per word of the bit sets
 HALVINGS = 12  # when looking for a plane that halves an island
 FULL, TOO_DENSE = -1, -2  # no order was found

@@ -58,6 +58,7 @@ from tangere.contact.implicit.record import (
     TI_KIND,
     TI_NEW,
     TI_SLOT,
+    TI_SQUARE,
     Touch,
     local_twist,
     touch,
@@ -301,6 +302,7 @@ def _springs(e: Scope) -> int:
         across = k if rest == 0.0 else k * max(0.0, 1.0 - rest / length) if length > 0.0 else 0.0
         c.ints[TI_A], c.ints[TI_B], c.ints[TI_SLOT] = ib if ib >= 0 else world, ia, j
         c.ints[TI_KIND], c.ints[TI_EARLY], c.ints[TI_NEW] = SPRING_KIND, 0, 0
+        c.ints[TI_SQUARE] = 0
         f = c.floats
         f[TF_ROLLS] = 0.0
         for q in range(6):
