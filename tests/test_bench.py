@@ -246,16 +246,18 @@ def test_round_bodies_are_given_what_boxes_are_given() -> None:
 
 def test_balls_are_timed_beside_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(balls, "FALL", 0.05)
-    result = balls.measure(rounds=2, count=6)
-    assert [len(table.rows) for table in result.tables] == [4, 4]
-    assert result.tables[0].rows[0]["mean over boxes'"] == 1.0
-    assert len(result.notes) == 6
+    result = balls.measure(rounds=2, count=6, seeds=2)
+    for table in result.tables:
+        assert [row["falls"] for row in table.rows] == [2, 2, 1, 1]
+        assert table.rows[0]["mean over boxes'"] == 1.0
+        assert all(row["least fall"] <= row["mean over boxes'"] for row in table.rows)
+    assert len(result.notes) == 2
 
 
 @pytest.mark.nojit
 def test_balls_claim_tells_its_verdict() -> None:
-    assert balls.claim("implicit", "balls", 1.0).endswith("1.00: holds")
-    assert balls.claim("implicit", "balls", 1.01).endswith("1.01: FAILS")
+    assert balls.claim("implicit", "balls", 1.0, 6).endswith("1.00: holds")
+    assert balls.claim("implicit", "balls", 1.01, 6).endswith("1.01: FAILS")
     # time as a whole: a slow round counts for what it takes
     assert balls.mean_ratio([[1.0, 1.0], [4.0, 4.0]], [[1.0, 1.0], [1.0, 1.0]]) == 2.5
 
