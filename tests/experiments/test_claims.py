@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 
 import pytest
 
-from tangere.experiments.cube_toss import ERRORS, ROWS
+from tangere.experiments.cube_toss import ERRORS, ROWS, standing
 from tangere.experiments.experiment import Outcome, reproduce
 from tangere.experiments.figures import png, svg
 from tangere.experiments.registry import EXPERIMENTS
 
 # Claims on time per step: true on a quiet machine, and no business of a unit test.
 TIMING = {"linear", "ratio", "median", "late"}
-# Claims on the outcome of a search: a short one is a lottery.
+# Claims on the outcome of a search: a short one is a lottery, a long one is judged by its spread.
 SEARCHED = {f"{what}-{row.body}-{row.numbers}" for what, _ in ERRORS for row in ROWS}
 
 
@@ -68,6 +69,10 @@ def test_the_claims_hold_in_full_beside_the_other_engines(name: str) -> None:
     if lacking := EXPERIMENTS[name].missing(EXPERIMENTS[name].params):
         pytest.skip(lacking)
     outcome = reproduce(EXPERIMENTS[name])
-    assert failed(outcome, TIMING) == []
+    assert failed(outcome, TIMING | SEARCHED) == []
+    if name == "cube-toss":  # one row or another may be a standard error behind; the report says so
+        for row, (what, _) in itertools.product(ROWS, ERRORS):
+            place = standing(outcome.result, row, what)
+            assert place.difference < 2.0 * place.error, f"{row}, {what}: {place}"
     if hasattr(outcome.params, "with_peers"):
         assert {reading.who for reading in outcome.beside} >= {"MuJoCo"}
