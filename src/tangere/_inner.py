@@ -49,6 +49,47 @@ class _InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
         return self.serialize_using_bitcode()  # type: ignore[no-any-return]
 
 
+class _OuterLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """The code of a kernel that the interpreter calls, with all that it calls."""
+
+    def finalize(self) -> None:
+        """As in the base class."""
+        self._own = {f.name for f in self._final_module.functions if not f.is_declaration}
+        super().finalize()
+
+    def _optimize_final_module(self) -> None:
+        """As in the base class, after fields of structures that a kernel does not use are dropped.
+
+        Structures are passed field by field, hundreds for a scene, most of them only to be passed
+        on. LLVM drops an unused argument where it knows all callers. To let it know them for good
+        would make it inline every kernel that is called once: as fast, and twice the compile time.
+        """
+        linkage = {}
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.name not in self._own:
+                linkage[function.name] = function.linkage
+                function.linkage = llvm.Linkage.internal
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_dead_arg_elimination_pass()
+        passes.add_global_dead_code_eliminate_pass()
+        options = llvm.create_pipeline_tuning_options()
+        passes.run(self._final_module, llvm.create_pass_builder(self.codegen._tm, options))
+        for function in self._final_module.functions:
+            if function.name in linkage:
+                function.linkage = linkage[function.name]
+        super()._optimize_final_module()
+
+
+class OuterCompiler(Compiler):  # type: ignore[misc]
+    """Numba's own pipeline, see `_OuterLibrary`."""
+
+    def _compile_core(self) -> Any:
+        state = self.state
+        state.library = _OuterLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return super()._compile_core()
+
+
 class InnerCompiler(Compiler):  # type: ignore[misc]
     """Numba's own pipeline into bitcode. The interpreter must not call what comes out."""
 

@@ -154,7 +154,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
         return function
     import numba
 
-    from tangere._inner import InnerCache, InnerCompiler
+    from tangere._inner import InnerCache, InnerCompiler, OuterCompiler
 
     # A function outside the package is not in the hash: caching it could return stale code.
     module = function.__module__
@@ -170,7 +170,9 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
         "boundscheck": CHECKED,
     }
     try:
-        compiled = numba.njit(cache=folder is not None, **options)(function)
+        compiled = numba.njit(cache=folder is not None, pipeline_class=OuterCompiler, **options)(
+            function
+        )
         called = numba.njit(pipeline_class=InnerCompiler, no_cpython_wrapper=True, **options)(
             function
         )

@@ -168,9 +168,10 @@ def _wants(losses: PtrF8) -> bool:
 @kernel
 def _fill_reserves(e: Scope) -> None:
     """Let each island keep what it wants of its losses, and share it; the books are put right."""
-    v = e.w.solver
+    v, wanted = e.w.solver, False
     for island in range(v.graph.known[1]):
         losses = off(v.losses, NL * island)
+        wanted = wanted or losses[LOSS_WANTED] > 0.0
         step, rubbed = max(0.0, losses[LOSS_STEP]), losses[LOSS_RUBBED]
         if _wants(losses) and step + rubbed > 0.0:
             share = min(1.0, (losses[LOSS_WANTED] - losses[LOSS_KEPT]) / (step + rubbed))
@@ -178,15 +179,13 @@ def _fill_reserves(e: Scope) -> None:
             e.s.ledger[LEDGER_STEP] -= share * step
             e.s.ledger[LEDGER_FRICTION] -= share * rubbed
             e.s.ledger[LEDGER_NORMAL] += share * (step + rubbed)
-    for k in range(v.touches.used[0]):
+    for k in range(v.touches.used[0] if wanted else 0):
         c = touch(v.touches, k)
-        if c.ints[TI_KIND] != SPRING_KIND and c.floats[TF_F] > 0.0:
-            row = off(e.w.pairs.floats, NF * c.ints[TI_SLOT])
-            row[PF_RESERVE] = min(row[PF_RESERVE], row[PF_STORED])
-            if c.floats[TF_WANTED] > 0.0:
-                losses = _island_losses(e, c)
-                paid = min(1.0, losses[LOSS_KEPT] / losses[LOSS_WANTED])
-                row[PF_RESERVE] += paid * c.floats[TF_WANTED]
+        pressed = c.ints[TI_KIND] != SPRING_KIND and c.floats[TF_F] > 0.0
+        if pressed and c.floats[TF_WANTED] > 0.0:
+            row, losses = off(e.w.pairs.floats, NF * c.ints[TI_SLOT]), _island_losses(e, c)
+            paid = min(1.0, losses[LOSS_KEPT] / losses[LOSS_WANTED])
+            row[PF_RESERVE] += paid * c.floats[TF_WANTED]
 
 
 @kernel
@@ -231,7 +230,7 @@ def _remember(e: Scope, c: Touch) -> None:
     # what was put in; what the springs do not hold is lost, or kept in reserve
     left = f[TF_STORED] - e.dt * (out[0] * un + out[1] * w1 + out[2] * w2)
     held = min(spring_energy(t, c, e.dt, e.w.solver.ahead.twist), max(0.0, left))
-    row[PF_STORED], row[PF_RESERVE] = held, left - held
+    row[PF_STORED], row[PF_RESERVE] = held, min(left - held, held)
     lift = max(out[0], row[PF_PRESS]) * _too_deep(e, c)
     f[TF_WANTED] = LOADS * lift + max(0.0, held - left)
     losses = _island_losses(e, c)

@@ -230,12 +230,12 @@ def _add_contact(
     local[27], local[28], local[29] = ct[1], ct[3], ct[4]
     local[33], local[34], local[35] = ct[2], ct[4], ct[5]
     _map(f, off(f, TF_ARM_A if side == TI_A else TF_ARM_B), j)
-    rows = 4 if c.ints[TI_SQUARE] == 1 else 6  # those of tilt are none where it rolls
+    rolls = c.ints[TI_SQUARE] == 1
     _times(local, j, dt, product)
-    _add_square(block, j, product, 1.0, rows)
+    _add_square(block, j, product, 1.0, rolls)
     if couples:  # C is symmetric: Jᵀ C J_other = (C J)ᵀ J_other
         _map(f, off(f, TF_ARM_B if side == TI_A else TF_ARM_A), other)
-        _add_square(coupling, product, other, -1.0, rows)
+        _add_square(coupling, product, other, -1.0, rolls)
     if f[TF_ROLLS] > 0.0:
         _add_rolling(f, dt, block)
         if couples:
@@ -287,16 +287,17 @@ def _times(local: PtrF8, j: PtrF8, dt: float, out: PtrF8) -> None:
 
 
 @kernel
-def _add_square(block: PtrF8, a: PtrF8, b: PtrF8, sign: float, rows: int) -> None:
+def _add_square(block: PtrF8, a: PtrF8, b: PtrF8, sign: float, rolls: bool) -> None:
     """Block ← block + sign Aᵀ B, a row at a time as in dynamics.blocks.
 
-    rows: 6, or 4 without those of tilt.
+    rolls: the rows of tilt are none.
     """
     for r in range(6):
         row = off(block, 6 * r)
         c0, c1, c2, c3, c4, c5 = row[0], row[1], row[2], row[3], row[4], row[5]
-        for k in range(rows):
-            q = k if k == 0 else k + 6 - rows
+        for q in range(6):
+            if rolls and 1 <= q <= 2:
+                continue
             x, y = sign * a[6 * q + r], off(b, 6 * q)
             c0 += x * y[0]
             c1 += x * y[1]

@@ -40,48 +40,48 @@ PATCH_KIND, POINT_KIND, SPRING_KIND = 0, 1, 2
 # the patch sticks as a whole; each point sticks up to its limit; each point slides
 HOLDS, BREAKS, SLIDES = 0, 1, 2
 
-# Columns of Touches.floats
+# Columns of Touches.floats; first those that every evaluation reads
 TF_N, TF_T1, TF_T2 = 0, 3, 6  # axes
-TF_C = 9  # 3: centre of the patch [m]
-TF_ARM_A, TF_ARM_B = 12, 15  # 3 each: from the bodies' centres to where the force acts [m]
-TF_U = 18  # 6: local twist of the guess
-TF_K, TF_B, TF_KT, TF_BT, TF_MU = 24, 25, 26, 27, 28  # law
-TF_AREA = 29  # normalising area S_A [m²]
-TF_S, TF_JXX, TF_JXY, TF_JYY = 30, 31, 32, 33  # area and its second moments
-TF_H, TF_HX, TF_HY = 34, 35, 36  # depth of the guess and its first moments; H: pull of a spring
-TF_R1, TF_R2, TF_TH = 37, 38, 39  # friction spring at the start of the step
-TF_LIMIT = 40  # lagged pressure over depth: friction is limited by μ times limit times depth
-TF_YIELDED = 41  # share of the depth left out for want of energy
-TF_SIZE = 42  # length of the smaller part [m]
-TF_DEPTH = 43  # overlap along the normal; negative: gap [m]
-TF_HELD = 44  # energy of the friction spring at the start of the step [J]
-TF_F = 45  # 6: local force of the last evaluation
-TF_CN = 51  # 6: its normal curvature nn, n1, n2, 11, 12, 22
-TF_CT = 57  # 6: tangential curvature 11, 12, 1n, 22, 2n, nn
-TF_LAG = 63  # lagged normal force [N]
-TF_D = 64  # 3: depth lost from the start of the step to the guess: d0, dx, dy of d0 + dx x + dy y
-TF_STORED = 67  # share of the energy stored at the start of the step [J]
-TF_E = 68  # restitution of a hard impact that begins in this step, else 0
-TF_BOUNCE = 69  # 3: its rebound, a given normal force in local order
-TF_MEETS = 72  # where bodies meet in this step, b/dt: their damper knows only the overlap, else 0
-TF_RUB = 73  # 2: friction over its limit, of a single point; a patch has `Touches.rub`
-TF_SLIP = 75  # 3: motion u_1, u_2, w_n for which these were found
+TF_ARM_A, TF_ARM_B = 9, 12  # 3 each: from the bodies' centres to where the force acts [m]
 # Axes about which turning tilts the patch, 3 each: t1 and t2; zero where it rolls instead
-TF_TILT1, TF_TILT2 = 78, 81
-TF_RHO_A, TF_RHO_B = 84, 85  # radius of curvature of a, of b, where it rolls; else 0 [m]
-TF_CURVED = 86  # 1: the patch goes with the centres of curvature, 0: with the bodies
+TF_TILT1, TF_TILT2 = 15, 18
+TF_LEAD = 21  # 6: motion in the middle of the step beyond that of its start
+TF_U = 27  # 6: local twist of the guess
+TF_K, TF_B, TF_KT, TF_BT, TF_MU = 33, 34, 35, 36, 37  # law
+TF_AREA = 38  # normalising area S_A [m²]
+TF_S, TF_JXX, TF_JXY, TF_JYY = 39, 40, 41, 42  # area and its second moments
+TF_H, TF_HX, TF_HY = 43, 44, 45  # depth of the guess and its first moments; H: pull of a spring
+TF_R1, TF_R2, TF_TH = 46, 47, 48  # friction spring at the start of the step
+TF_LIMIT = 49  # lagged pressure over depth: friction is limited by μ times limit times depth
+TF_F = 50  # 6: local force of the last evaluation
+TF_CN = 56  # 6: its normal curvature nn, n1, n2, 11, 12, 22
+TF_CT = 62  # 6: tangential curvature 11, 12, 1n, 22, 2n, nn
+TF_LAG = 68  # lagged normal force [N]
+TF_YIELDED = 69  # share of the depth left out for want of energy
+TF_SIZE = 70  # length of the smaller part [m]
+TF_DEPTH = 71  # overlap along the normal; negative: gap [m]
+TF_STORED = 72  # share of the energy stored at the start of the step [J]
+TF_HELD = 73  # energy of the friction spring at the start of the step [J]
+TF_D = 74  # 3: depth lost from the start of the step to the guess: d0, dx, dy of d0 + dx x + dy y
+TF_E = 77  # restitution of a hard impact that begins in this step, else 0
+TF_BOUNCE = 78  # 3: its rebound, a given normal force in local order
+TF_MEETS = 81  # where bodies meet in this step, b/dt: their damper knows only the overlap, else 0
+TF_PRESSED = 82  # 3: depth d0 + dx x + dy y by which friction is limited, beyond that of the guess
+TF_REACH = 85  # area over which the stiffness of `TI_NEAR` polygons is shared: with these [m²]
+TF_ROLLS = 86  # torque that resists rolling, over the normal force; 0: none [m]
 TF_TRUE, TF_RATIO = 87, 88  # true area [m²]; area of the polygons over what presses of it
-TF_PRESSED = 89  # 3: depth d0 + dx x + dy y by which friction is limited, beyond that of the guess
-TF_SHARE = 93  # 4: share of a's motion in that of a curved patch, a matrix over (t1, t2)
-TF_ROLLS = 92  # torque that resists rolling, over the normal force; 0: none [m]
-TF_TORQUE = 97  # 2: that torque about t1, t2, of the last evaluation [N m]
-TF_CR = 99  # 3: its curvature 11, 12, 22
-TF_YAW, TF_RISE = 112, 113  # what a body's axis turned about n, and rose, since the start [rad]
-TF_LIES = 114  # 1: that body lies on its side, and the patch turns with its axis
-TF_LEAD = 106  # 6: motion in the middle of the step beyond that of its start
-TF_ROLL, TF_SPIN = 102, 104  # 2 each: as TF_RUB and TF_SLIP, of the rolling
-TF_REACH = 115  # area over which the stiffness of `TI_NEAR` polygons is shared: with these [m²]
-TF_WANTED = 116  # what a contact that is too deep would like to have in reserve [J]
+TF_WANTED = 89  # what a contact that is too deep would like to have in reserve [J]
+TF_C = 90  # 3: centre of the patch [m]
+TF_CURVED = 93  # 1: the patch goes with the centres of curvature, 0: with the bodies
+TF_RHO_A, TF_RHO_B = 94, 95  # radius of curvature of a, of b, where it rolls; else 0 [m]
+TF_RUB = 96  # 2: friction over its limit, of a single point; a patch has `Touches.rub`
+TF_SLIP = 98  # 3: motion u_1, u_2, w_n for which these were found
+TF_SHARE = 101  # 4: share of a's motion in that of a curved patch, a matrix over (t1, t2)
+TF_TORQUE = 105  # 2: torque against rolling about t1, t2, of the last evaluation [N m]
+TF_CR = 107  # 3: its curvature 11, 12, 22
+TF_ROLL, TF_SPIN = 110, 112  # 2 each: as TF_RUB and TF_SLIP, of the rolling
+TF_YAW, TF_RISE = 114, 115  # what a body's axis turned about n, and rose, since the start [rad]
+TF_LIES = 116  # 1: that body lies on its side, and the patch turns with its axis
 
 Local = tuple[float, float, float, float, float, float]
 
@@ -110,12 +110,12 @@ def local_twist(c: Touch, twist: PtrF8) -> Local:
     u2 = b[2] + b[3] * q[1] - b[4] * q[0] - (a[2] + a[3] * p[1] - a[4] * p[0])
     w0, w1, w2 = b[3] - a[3], b[4] - a[4], b[5] - a[5]
     return (
-        f[0] * u0 + f[1] * u1 + f[2] * u2 + f[106],
-        f[78] * w0 + f[79] * w1 + f[80] * w2 + f[107],
-        f[81] * w0 + f[82] * w1 + f[83] * w2 + f[108],
-        f[3] * u0 + f[4] * u1 + f[5] * u2 + f[109],
-        f[6] * u0 + f[7] * u1 + f[8] * u2 + f[110],
-        f[0] * w0 + f[1] * w1 + f[2] * w2 + f[111],
+        f[0] * u0 + f[1] * u1 + f[2] * u2 + f[21],
+        f[15] * w0 + f[16] * w1 + f[17] * w2 + f[22],
+        f[18] * w0 + f[19] * w1 + f[20] * w2 + f[23],
+        f[3] * u0 + f[4] * u1 + f[5] * u2 + f[24],
+        f[6] * u0 + f[7] * u1 + f[8] * u2 + f[25],
+        f[0] * w0 + f[1] * w1 + f[2] * w2 + f[26],
     )
 
 
@@ -126,9 +126,9 @@ def rolling(c: Touch, twist: PtrF8) -> tuple[float, float]:
     a, b = off(twist, 6 * c.ints[TI_A] + 3), off(twist, 6 * c.ints[TI_B] + 3)
     w0, w1, w2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
     one, two = f[3] * w0 + f[4] * w1 + f[5] * w2, f[6] * w0 + f[7] * w1 + f[8] * w2
-    if f[78] != 0.0 or f[79] != 0.0 or f[80] != 0.0:
+    if f[15] != 0.0 or f[16] != 0.0 or f[17] != 0.0:
         one = 0.0
-    if f[81] != 0.0 or f[82] != 0.0 or f[83] != 0.0:
+    if f[18] != 0.0 or f[19] != 0.0 or f[20] != 0.0:
         two = 0.0
     return one, two
 
@@ -157,9 +157,9 @@ def add_side(c: Touch, side: int, scale: float, row: PtrF8) -> None:
     x0 = g[0] * f[0] + g[3] * f[3] + g[4] * f[6]
     x1 = g[0] * f[1] + g[3] * f[4] + g[4] * f[7]
     x2 = g[0] * f[2] + g[3] * f[5] + g[4] * f[8]
-    m0 = g[5] * f[0] + g[1] * f[78] + g[2] * f[81]
-    m1 = g[5] * f[1] + g[1] * f[79] + g[2] * f[82]
-    m2 = g[5] * f[2] + g[1] * f[80] + g[2] * f[83]
+    m0 = g[5] * f[0] + g[1] * f[15] + g[2] * f[18]
+    m1 = g[5] * f[1] + g[1] * f[16] + g[2] * f[19]
+    m2 = g[5] * f[2] + g[1] * f[17] + g[2] * f[20]
     if f[TF_ROLLS] > 0.0:
         r1, r2 = f[TF_TORQUE], f[TF_TORQUE + 1]
         m0, m1, m2 = (
