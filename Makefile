@@ -86,16 +86,16 @@ test-nojit: $(VENV)/.dev
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -n auto -m '$(SMALL)' --cov --cov-report=term --cov-fail-under=$(MIN_COVERAGE)
 
 test-checked: $(VENV)/.dev
-	TANGERE_CHECK=1 $(PY) -m tangere.warmup
+	TANGERE_CHECK=1 $(PY) -m tangere.warmup all
 	TANGERE_CHECK=1 $(PYTEST) -n auto -m '$(SMALL)'
 
 test-compiled: $(VENV)/.dev
-	$(PY) -m tangere.warmup
+	$(PY) -m tangere.warmup all
 	$(PYTEST) -n auto -m 'not slow and not live'
 	$(PYTEST) -m 'live and not slow'
 
 test-slow: $(VENV)/.dev
-	$(PY) -m tangere.warmup
+	$(PY) -m tangere.warmup all
 	$(PYTEST) -n auto -m slow
 
 lint: $(VENV)/.dev

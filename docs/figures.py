@@ -324,7 +324,7 @@ def _spin(
 
 
 def _midpoint(q: Array, momentum: Array, moments: Array, dt: float) -> tuple[Array, Array]:
-    from tangere.dynamics.rigid import free_rotation as step
+    from tangere.bodies.rigid import free_rotation as step
 
     ell = _back(q, momentum)
     new, _ = step(tuple(q), tuple(ell), tuple(moments), dt)

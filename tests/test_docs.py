@@ -347,7 +347,7 @@ def test_measuring_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
 
 def test_a_result_depends_on_what_its_experiment_runs() -> None:
-    physics = {"tangere.contact.implicit.newton", "tangere.collision.clip", "tangere.maths.vec"}
+    physics = {"tangere.implicit.newton", "tangere.collision.clip", "tangere.maths.vec"}
     spin = RESULTS.closure("tangere.experiments.spin_down")
     assert physics | {"tangere.experiments.peers", "tangere.simulation"} <= spin
     assert not {name for name in spin if name.startswith(("tangere.viewer", "tangere.session"))}

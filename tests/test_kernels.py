@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tangere import _jit
-from tangere.haptics.pacing import PORTABLE
+from tangere._clock import PORTABLE
 from tangere.warmup import warm_up
 
 # Past this a kernel's parameters belong in a group (a NamedTuple).

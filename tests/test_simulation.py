@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 import tangere as tg
 import tangere.scene.compile as compiler
 import tangere.simulation as front
+from tangere.contact.point.method import Point
 from tangere.errors import SceneError
-from tangere.simulation import Point, Simulation
+from tangere.simulation import Simulation
 
 pytestmark = pytest.mark.nojit
 
@@ -23,7 +24,7 @@ Array = NDArray[np.float64]
 
 # Called with wrong types on purpose.
 Lenient: Any = front.Simulation
-Volume: Any = front.Volume
+Volume: Any = tg.Volume
 
 NAN, INF = float("nan"), float("inf")
 LOOSE = tg.Compound(
@@ -40,7 +41,7 @@ def block(height: float = 0.05, **more: Any) -> tg.Scene:
 
 
 def snapshot(sim: Simulation) -> Array:
-    c = sim._c.state
+    c = sim.arrays.state
     return np.concatenate([x.ravel() for x in (c.position, c.quaternion, c.velocity, c.momentum)])
 
 
@@ -285,7 +286,7 @@ def test_contact_table_of_a_resting_block(method: Any) -> None:
     assert (table["depth"] > 0.0).all()
     for row in table:
         assert row["normal"] == pytest.approx((0, 0, 1), abs=1e-3)
-    if isinstance(sim.method, front.Volume):
+    if isinstance(sim.method, tg.Volume):
         assert len(table) == 2
         loads = {int(row["body_a"]): row["force"][2] for row in table}
         assert loads[-1] == pytest.approx(1.5 * 9.81, rel=1e-3)
@@ -430,9 +431,9 @@ def test_small_buffers_change_nothing(
                 velocity=(0.2 * k, 0.0, 0.0),
             )
         sim = Simulation(scene, integrator=integrator)
-        before = len(sim._c.work.soup.owner)
+        before = len(sim.arrays.work.soup.owner)
         sim.step(40)
-        return snapshot(sim), len(sim._c.work.soup.owner) - before
+        return snapshot(sim), len(sim.arrays.work.soup.owner) - before
 
     roomy, grown = run()
     assert grown == 0
@@ -451,10 +452,10 @@ def test_few_pairs_grow_and_change_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     roomy = run()
     monkeypatch.setattr(compiler, "PAIRS_PER_PART", 1)
     tight = Simulation(crowd(count=10))
-    assert len(tight._c.work.pairs.key) < 20
-    few = len(tight._c.work.pairs.key)
+    assert len(tight.arrays.work.pairs.key) < 20
+    few = len(tight.arrays.work.pairs.key)
     tight.step(80)
-    assert len(tight._c.work.pairs.key) > few, "they were too few"
+    assert len(tight.arrays.work.pairs.key) > few, "they were too few"
     assert np.array_equal(snapshot(tight), roomy)
 
 
@@ -505,7 +506,7 @@ def test_runaway_bodies_are_caught_before_they_are_lost(speed: float) -> None:
     scene.add_body(tg.Box((1, 1, 1)))
     scene.add_body(tg.Box((1, 1, 1)), position=(5, 5, 5))
     sim = Simulation(scene, dt=1.0)
-    sim._c.state.velocity[0, 0] = speed
+    sim.arrays.state.velocity[0, 0] = speed
     with np.errstate(all="ignore"):
         if speed > 1e48:
             with pytest.raises(FloatingPointError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 import tangere as tg
 import tangere.scene.compile as compiler
+from tangere.contact.volume.method import Volume
 from tangere.errors import SceneError
-from tangere.simulation import Simulation, Volume
+from tangere.simulation import Simulation
 from tangere.solver import Solver, new_solver
 
 Array = NDArray[np.float64]
@@ -37,7 +38,7 @@ def crowd(count: int = 3) -> tg.Scene:
 def run(steps: int = 24, count: int = 3, **more: Any) -> tuple[Simulation, Array]:
     sim = Simulation(crowd(count), dt=DT, integrator="implicit", **more)
     sim.step(steps)
-    c = sim._c.state
+    c = sim.arrays.state
     return sim, np.concatenate([x.ravel() for x in (c.position, c.quaternion, c.velocity, c.omega)])
 
 
@@ -48,9 +49,9 @@ def run(steps: int = 24, count: int = 3, **more: Any) -> tuple[Simulation, Array
 def test_rooms_of_the_geometry_grow(name: str, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
     _, ample = run(12, 10)
     monkeypatch.setattr(compiler, name, room)
-    first = Simulation(crowd(10), dt=DT, integrator="implicit")._c.work
+    first = Simulation(crowd(10), dt=DT, integrator="implicit").arrays.work
     sim, tight = run(12, 10)
-    grown = sim._c.work
+    grown = sim.arrays.work
     assert (len(grown.soup.owner), len(grown.pairs.key)) > (
         len(first.soup.owner),
         len(first.pairs.key),
@@ -70,7 +71,7 @@ def test_rooms_of_the_solver_grow(which: str, monkeypatch: pytest.MonkeyPatch) -
     roomy, ample = run()
     monkeypatch.setattr(compiler, "new_solver", small)
     sim, tight = run()
-    t, g = sim._c.work.solver.touches, sim._c.work.solver.graph
+    t, g = sim.arrays.work.solver.touches, sim.arrays.work.solver.graph
     has = {"contacts": len(t.list), "corners": len(t.corners), "blocks": len(g.row)}
     assert has[which] > {"contacts": 2, "corners": 6, "blocks": 1}[which]
     # corners run out in the second look at the geometry: begun again, that step starts from normals
@@ -87,13 +88,14 @@ def test_nothing_moves_in_a_step_that_is_made_again(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(compiler, "new_solver", small)
     sim = Simulation(crowd(), dt=DT, integrator="implicit")
-    grow, seen = sim._grow, []
+    grow: Any = cast(Any, sim.stepper).grow
+    seen = []
 
     def watched(status: int) -> None:
         seen.append((sim.time, sim.positions))
         grow(status)
 
-    monkeypatch.setattr(sim, "_grow", watched)
+    monkeypatch.setattr(sim.stepper, "grow", watched)
     for _ in range(8):
         time, before = sim.time, sim.positions
         count = len(seen)
@@ -120,7 +122,7 @@ def test_one_call_or_many() -> None:
     sim = Simulation(crowd(), dt=DT, integrator="implicit")
     for _ in range(20):
         sim.step()
-    c = sim._c.state
+    c = sim.arrays.state
     many = np.concatenate([x.ravel() for x in (c.position, c.quaternion, c.velocity, c.omega)])
     assert many.tobytes() == once.tobytes()
 

@@ -21,9 +21,9 @@ import numpy as np
 from tangere.devices.browser import Page as Hand
 from tangere.viewer.app import described, page_builder, page_scenes
 from tangere.viewer.frame import Settings
+from tangere.viewer.held_session import Touch
 from tangere.viewer.host import Host, Source
 from tangere.viewer.runner import Runner
-from tangere.viewer.touch import Touch
 
 HERE = Path(__file__).resolve().parent
 FLAGS = (

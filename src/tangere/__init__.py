@@ -24,7 +24,7 @@ _HOME = {
     "Material": "scene.scene",
     "Mesh": "geometry.shapes",
     "Penalty": "contact.penalty.method",
-    "Point": "simulation",
+    "Point": "contact.point.method",
     "Safety": "haptics.safety",
     "Scene": "scene.scene",
     "SceneError": "errors",
@@ -33,7 +33,7 @@ _HOME = {
     "Sphere": "geometry.shapes",
     "Trace": "trace.trace",
     "VirtualCoupling": "haptics.coupling",
-    "Volume": "simulation",
+    "Volume": "contact.volume.method",
     "contact_volume": "collision.volume",
     "distance": "collision.distance",
     "load": "geometry.files",
@@ -77,6 +77,8 @@ if TYPE_CHECKING:
     from tangere.collision.distance import distance
     from tangere.collision.volume import contact_volume
     from tangere.contact.penalty.method import Penalty
+    from tangere.contact.point.method import Point
+    from tangere.contact.volume.method import Volume
     from tangere.errors import DeviceError, SceneError
     from tangere.geometry.files import load
     from tangere.geometry.shapes import (
@@ -93,7 +95,7 @@ if TYPE_CHECKING:
     from tangere.haptics.safety import Safety
     from tangere.scene.scene import Material, Scene
     from tangere.session.session import Session
-    from tangere.simulation import Point, Simulation, Volume
+    from tangere.simulation import Simulation
     from tangere.trace import metrics
     from tangere.trace.metrics import EnergyLedger
     from tangere.trace.trace import Trace

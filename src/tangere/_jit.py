@@ -136,12 +136,10 @@ def _kernel_root() -> Path | None:
     return root
 
 
-def compiled_count() -> int:
-    """Number of compiled functions on disk that belong to the present sources."""
-    root = cache_root() / "kernels" / BUILD
-    folders = root.glob("*-*") if root.is_dir() else ()
-    present = [path for path in folders if path.name.endswith(_sources().hash(path.name[:-17]))]
-    return sum(1 for folder in present for _ in folder.rglob("*.nbc"))
+def is_compiled(module: str) -> bool:
+    """Whether machine code of a module is on disk that belongs to the present sources."""
+    folder = cache_root() / "kernels" / BUILD / f"{module}-{_sources().hash(module)}"
+    return next(folder.rglob("*.nbc"), None) is not None
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -217,6 +215,20 @@ def one_bar() -> Iterator[None]:
         progress.leave()
 
 
+@contextmanager
+def stage(name: str) -> Iterator[None]:
+    """Whatever is compiled inside is said to be for this."""
+    if JIT_DISABLED:
+        yield
+        return
+    progress = _progress()
+    before, progress.stage = progress.stage, name
+    try:
+        yield
+    finally:
+        progress.stage = before
+
+
 class _Progress:
     """What a person sees on stderr while kernels compile, so that a first start is no mystery.
 
@@ -228,6 +240,7 @@ class _Progress:
     def __init__(self) -> None:
         self.total = 0
         self.done = 0
+        self.stage = ""
         self._depth = 0
         self._told = False
         self._threshold: tuple[int, ...] = ()
@@ -269,7 +282,9 @@ class _Progress:
     def _show(self, function: str) -> None:
         if self._bar is not None:
             total = max(self.total, self.done)
-            self._bar.update(self._task, completed=self.done, total=total, function=function)
+            self._bar.update(
+                self._task, completed=self.done, total=total, stage=self.stage, function=function
+            )
 
     def _open(self) -> None:
         from rich.console import Console
@@ -284,7 +299,7 @@ class _Progress:
         console = Console(stderr=True)
         if console.is_terminal:
             self._bar = Progress(
-                TextColumn("compiling kernels, once"),
+                TextColumn("compiling, once: {task.fields[stage]}"),
                 BarColumn(),
                 MofNCompleteColumn(),
                 TimeElapsedColumn(),
@@ -292,7 +307,9 @@ class _Progress:
                 console=console,
                 transient=True,
             )
-            self._task = self._bar.add_task("", total=self.total, completed=self.done, function="")
+            self._task = self._bar.add_task(
+                "", total=self.total, completed=self.done, stage=self.stage, function=""
+            )
             self._bar.start()
         elif not self._told:
             sys.stderr.write("tangere: compiling kernels, once for this version; about a minute\n")

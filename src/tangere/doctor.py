@@ -170,12 +170,12 @@ def _jitter(servos: list[Servo]) -> Jitter:
 
 def examine(seconds: float = 5.0) -> Diagnosis:
     """Look at this machine; takes twice as long as each loop is watched, `seconds`."""
-    from tangere._jit import cache_root, compiled_count
+    from tangere._jit import cache_root, is_compiled
 
     cache = cache_root()
     required = tuple(_part(name, name) for name in REQUIRED)
     optional = tuple(_part(module, name, purpose) for module, name, purpose in OPTIONAL)
-    compiled = compiled_count()
+    compiled = is_compiled("tangere.steppers.implicit")
     size = sum(path.stat().st_size for path in cache.rglob("*") if path.is_file())
     empty, full = measure_jitter(seconds)
     browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)

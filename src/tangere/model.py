@@ -31,7 +31,17 @@ class Sizes(NamedTuple):
     springs: int
 
 
-NM, NK = 8, 13  # numbers of a material, of a spring
+# Columns of Model.materials; NaN: not given
+MAT_STATIC, MAT_KINETIC = 0, 1  # friction coefficients
+MAT_K, MAT_B, MAT_KT, MAT_BT = 2, 3, 4, 5  # stiffness, damping: normal and tangential
+MAT_RESTITUTION, MAT_ROLLING = 6, 7
+NM = 8
+# Columns of State.springs
+SP_A, SP_B = 0, 3  # 3 each: ends in the frames of the bodies, or in the world [m]
+SP_K, SP_DAMPING, SP_REST = 6, 7, 8  # stiffness [N/m], damping [N s/m], rest length [m]
+SP_VELOCITY = 9  # 3: of an end in the world; its place is that at time zero [m/s]
+SP_RATE = 12  # bound on ω² of the bodies that swing on it [1/s²]
+NK = 13
 
 
 class Hulls(NamedTuple):
@@ -78,7 +88,6 @@ class Model(NamedTuple):
     | world_start   | first vertex, first face of each part in the world buffers      | (p+1, 2)   |
     | floor_plane   | unit normal, offset [m]                                         | (f, 4)     |
     | spring_bodies | body a, body b (−1: the world)                                  | (s, 2)     |
-    | spring_data   | anchors a, b (3 + 3), k, b, rest length, velocity (3), ω²       | (s, NK)    |
     """
 
     gravity: Array
@@ -95,7 +104,6 @@ class Model(NamedTuple):
     world_start: IntArray
     floor_plane: Array
     spring_bodies: IntArray
-    spring_data: Array
 
 
 class State(NamedTuple):
@@ -110,6 +118,7 @@ class State(NamedTuple):
     | momentum   | angular momentum about the centre of mass [kg m²/s]         | (n+f, 3)  |
     | wrench     | contact force [N] and torque [N m] at the centre of mass    | (n+f, 6)  |
     | applied    | force [N] and torque [N m] of springs at the centre of mass | (n+f, 6)  |
+    | springs    | ends and law of each spring, see `SP_…`: hands move theirs  | (s, NK)   |
     | spring     | force of each spring on its body a [N]                      | (s, 3)    |
     | time       | [s]                                                         | (1,)      |
     | ledger     | energy of implicit steps [J], see `LEDGER_…`                | (NL,)     |
@@ -123,6 +132,7 @@ class State(NamedTuple):
     momentum: Array
     wrench: Array
     applied: Array
+    springs: Array
     spring: Array
     time: Array
     ledger: Array
@@ -198,11 +208,12 @@ PF_MOMENTS = 23  # 3: second area moments xx, xy, yy about the centre in basis(n
 PF_LAW = 26  # 5: k, b, k_t, b_t and S_A used by the last step
 PF_STORED = 31  # energy of the normal springs [J]
 PF_HELD = 32  # energy of the friction spring [J]
-PF_RESERVE = 33  # energy the contact lost and may still give, see contact.implicit.keep [J]
+PF_RESERVE = 33  # energy the contact lost and may still give, see implicit.remember [J]
 PF_LAG = 34  # normal force that limits friction [N]
 PF_MEET = 35  # 6: deepest point, depth, way the parts are moved together [m]; flat face, if curved
 NF = 41
-NS = 20  # integrals over the patch of one pair, see contact.volume.patch
+LAST_LAP, NT = 15, 16  # entry of Work.times, their number; stages come first
+NS = 20  # integrals over the patch of one pair, see contact.convex.patch_integrals
 
 
 class World(NamedTuple):
@@ -277,6 +288,7 @@ class Work(NamedTuple):
     soup: Soup
     sums: Array  # integrals of the pairs of two bodies, shape (cap, NS)
     solver: Solver
+    times: LongArray  # spent in each stage since the call began, last lap [ns], shape (NT,)
 
 
 # What a kernel run reports; the front turns it into growth or an exception.
@@ -317,7 +329,6 @@ def model_pointers(m: Model) -> Model:
         ptr(m.world_start),
         ptr(m.floor_plane),
         ptr(m.spring_bodies),
-        ptr(m.spring_data),
     )
 
 
@@ -333,6 +344,7 @@ def state_pointers(s: State) -> State:
         ptr(s.momentum),
         ptr(s.wrench),
         ptr(s.applied),
+        ptr(s.springs),
         ptr(s.spring),
         ptr(s.time),
         ptr(s.ledger),
@@ -383,6 +395,7 @@ def work_pointers(w: Work) -> Work:
         soup_pointers(w.soup),
         ptr(w.sums),
         solver_pointers(w.solver),
+        ptr(w.times),
     )
 
 

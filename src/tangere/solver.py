@@ -101,7 +101,7 @@ class Matrix(NamedTuple):
     | scaled     | blocks of edges; scaled then, and by columns                 | (e, 36)  |
     | y, r, p, t, f | vectors of the conjugate gradients, by rank; p, t, f and  |          |
     |            | scaled in single precision                                   | (n, 6)   |
-    | sums       | of the parts of a task, see `dynamics.team`                  | (n,)     |
+    | sums       | of the parts of a task, see `implicit.task_queue`                  | (n,)     |
     """
 
     diagonal: Array
@@ -145,7 +145,7 @@ class Ahead(NamedTuple):
 
 
 class Touches(NamedTuple):
-    """Contacts (and springs) of one implicit step, see contact.implicit.record.
+    """Contacts (and springs) of one implicit step, see elements.columns.
 
     | field  | meaning                                                     | shape      |
     | used   | contacts, polygons and fan points in use                    | (3,)       |
@@ -186,7 +186,7 @@ class Solver(NamedTuple):
     report: Array  # of the last step, see REPORT_…, shape (NR,)
     residual: Array  # of each island after its solve [m/s], shape (n,)
     losses: Array  # of each island, see LOSS_… [J], shape (n, NL)
-    queue: LongArray  # work that several threads share, see dynamics.team, shape (NQ,)
+    queue: LongArray  # work that several threads share, see implicit.task_queue, shape (NQ,)
     given: Array  # a number that goes with it, shape (1,)
 
 

@@ -1,8 +1,9 @@
-"""Every entry kernel run once on a tiny input, so that nothing compiles later in a running session.
+"""Entry kernels run once on a tiny input, so that nothing compiles later in a running session.
 
 With a warm cache this loads the machine code, in about a second; the first time on a machine it
-compiles, under one progress bar. `python -m tangere.warmup` does so on two cores: while this
-process compiles the simulation, a second one compiles what does not need it.
+compiles, under one progress bar. `python -m tangere.warmup` compiles what a scene in the hand needs
+by the default method; a name gives another method, `all` everything. It does so on two cores: while
+this process compiles the step, a second one compiles what does not need it.
 """
 
 from __future__ import annotations
@@ -11,21 +12,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 import numpy as np
 
 import tangere as tg
-from tangere._jit import compiled_count, one_bar
+from tangere._jit import is_compiled, one_bar, stage
+from tangere.contact.method import methods
 
 BLOCK = (0.1, 0.1, 0.1)  # [m]
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
-COMPILED = 300  # functions on disk from which on little is left to compile
 
 
 def jobs() -> Mapping[str, Callable[[], object]]:
     """Name and tiny run of everything that a user can call and that ends in a kernel."""
     return {
-        "simulation": _one_step,
+        "implicit step": step_block,
+        "explicit step": partial(step_block, integrator="explicit"),
         "contact law": _one_law,
         "energy": _one_energy,
         "distance": _one_distance,
@@ -33,46 +36,75 @@ def jobs() -> Mapping[str, Callable[[], object]]:
         "devices": _two_devices,
         "servo": _one_servo,
         "tool": _one_tool,
-        "penalty": _one_query,
-        "session": _one_touch,
+        "fields": query_fields,
+        "session": touch_floor,
+        **{f"method {name}": methods[name].warm_up for name in methods},
     }
 
 
-# Jobs without a simulation, which is by far the longest of all to compile.
-APART = ("distance", "contact volume", "devices", "servo", "tool", "penalty")
+# What a scene in the hand needs; and of this what a second process can compile meanwhile.
+IN_HAND = ("implicit step", "contact law", "energy", "devices", "servo", "session")
+APART = ("devices", "servo", "tool", "distance", "contact volume", "fields", "explicit step")
 
 
 def warm_up(names: Iterable[str] | None = None) -> float:
-    """Seconds that it took to have every entry kernel compiled and loaded in this process.
+    """Seconds that it took to have entry kernels compiled and loaded in this process.
 
     Args:
         names: Jobs to do; None: all.
     """
     start = time.perf_counter()
+    chosen = list(jobs() if names is None else names)
     with one_bar():
         for name, job in jobs().items():
-            if names is None or name in names:
-                job()
+            if name in chosen:
+                with stage(name):
+                    job()
     return time.perf_counter() - start
 
 
-def warm_up_together() -> float:
+def warm_up_together(names: Iterable[str] | None = None) -> float:
     """The same with the help of a second process."""
-    if compiled_count() >= COMPILED:
-        return warm_up()
+    chosen = list(jobs() if names is None else names)
+    if is_compiled("tangere.steppers.implicit"):
+        return warm_up(chosen)
     start = time.perf_counter()
-    code = "from tangere.warmup import APART, warm_up; warm_up(APART)"
+    apart = [name for name in chosen if name in APART]
+    code = f"from tangere.warmup import warm_up; warm_up({apart!r})"
     helper = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
     with one_bar():
-        _one_step()
+        warm_up(name for name in chosen if name not in APART and name != "session")
         helper.wait()  # what it could not compile is compiled here
-        warm_up()
+        warm_up(chosen)
     return time.perf_counter() - start
 
 
-def _one_step() -> None:
-    """One kernel makes the steps of all methods, with and without springs."""
-    _block_on_floor().step()
+def step_block(method: str = "volume", integrator: str = "implicit") -> None:
+    """One step of a block on a floor: one kernel makes those of all scenes."""
+    _block_on_floor(method, integrator).step()
+
+
+def touch_floor(method: str = "volume") -> None:
+    """Contact loop and tick of a hand."""
+    scene = tg.Scene()
+    scene.add_floor()
+    scene.add_tool(tg.Box(BLOCK), position=(0.0, 0.0, 0.05))
+    device = tg.devices.Scripted(lambda _: (0.0, 0.0, 0.049))
+    tg.Session(scene, method=method, device=device).run(0.002, realtime=False)
+
+
+def query_fields() -> None:
+    """Distance fields, contacts and planes of meshes."""
+    from tangere.contact.penalty.field import build
+    from tangere.contact.penalty.samples import scatter
+    from tangere.contact.penalty.tool_contact import PenaltyContact
+
+    box = tg.Box(BLOCK)
+    spacing = 0.25 * BLOCK[0]
+    scatter(*box.surface(), build(*box.surface(), spacing), spacing)  # the user's may be on disk
+    contact = PenaltyContact(box, [box], [((0.0, 0.0, 1.0), 0.0)])
+    contact.query(((0.0, 0.0, 0.0499), UPRIGHT), body_poses=[((0.1, 0.0, 0.05), UPRIGHT)])
+    contact.update()
 
 
 def _one_law() -> None:
@@ -83,11 +115,11 @@ def _one_energy() -> None:
     _ = _block_on_floor().energy
 
 
-def _block_on_floor() -> tg.Simulation:
+def _block_on_floor(method: str = "volume", integrator: str = "implicit") -> tg.Simulation:
     scene = tg.Scene()
     scene.add_floor()
     scene.add_body(tg.Box(BLOCK), position=(0.0, 0.0, 0.05))
-    return tg.Simulation(scene)
+    return tg.Simulation(scene, method=method, integrator=integrator)
 
 
 def _two_devices() -> None:
@@ -129,29 +161,6 @@ def _one_tool() -> None:
     step_along(rig.settings, rig.tool, hands, rig.packet, rig.grips, rig.out, rows)
 
 
-def _one_query() -> None:
-    """Distance fields, contacts and planes of the penalty method."""
-    from tangere.contact.penalty.field import build
-    from tangere.contact.penalty.method import PenaltyContact
-    from tangere.contact.penalty.samples import scatter
-
-    box = tg.Box(BLOCK)
-    spacing = 0.25 * BLOCK[0]
-    scatter(*box.surface(), build(*box.surface(), spacing), spacing)  # the user's may be on disk
-    contact = PenaltyContact(box, [box], [((0.0, 0.0, 1.0), 0.0)])
-    contact.query(((0.0, 0.0, 0.0499), UPRIGHT), body_poses=[((0.1, 0.0, 0.05), UPRIGHT)])
-    contact.update()
-
-
-def _one_touch() -> None:
-    """Contact loop and tick of a hand."""
-    scene = tg.Scene()
-    scene.add_floor()
-    scene.add_tool(tg.Box(BLOCK), position=(0.0, 0.0, 0.05))
-    device = tg.devices.Scripted(lambda _: (0.0, 0.0, 0.049))
-    tg.Session(scene, device=device).run(0.002, realtime=False)
-
-
 def _one_distance() -> None:
     from tangere.collision.distance import warm_up as warm_up_distance
 
@@ -163,5 +172,13 @@ def _one_volume() -> None:
     tg.contact_volume(box, ((0.0, 0.0, 0.0), UPRIGHT), box, ((0.09, 0.01, 0.02), UPRIGHT))
 
 
+def _main(given: list[str]) -> None:
+    """`python -m tangere.warmup [all | METHOD …]`."""
+    names: list[str] | None = list(IN_HAND)
+    if given:
+        names = None if "all" in given else [f"method {name}" for name in given]
+    sys.stderr.write(f"tangere: kernels ready in {warm_up_together(names):.1f} s\n")
+
+
 if __name__ == "__main__":
-    sys.stderr.write(f"tangere: kernels ready in {warm_up_together():.1f} s\n")
+    _main(sys.argv[1:])

@@ -13,6 +13,7 @@ from strategies import quaternions
 
 from tangere._jit import kernel
 from tangere.collision.broad import NEVER, rebuild, update_boxes, update_pairs
+from tangere.contact.convex.options import ContactOptions
 from tangere.geometry.shapes import Box, Compound, Shape, Sphere
 from tangere.model import (
     OK,
@@ -37,6 +38,7 @@ from tangere.model import (
 from tangere.scene.compile import Compiled, compile_scene, rotation_of
 from tangere.scene.scene import Scene
 from tangere.simulation import Simulation
+from tangere.steppers.rigid import ExplicitStepper
 
 pytestmark = pytest.mark.nojit
 
@@ -71,13 +73,12 @@ def moved_out(c: Compiled) -> int:
 
 def listed(c: Compiled, left: int = -1) -> Compiled:
     """The list after `left` parts moved, or built anew, grown as the simulation grows it."""
-    sim = Simulation.__new__(Simulation)
     for _ in range(6):
         if _update(c.sizes, c.model, c.hulls, c.state, c.work, DT, left) == OK:
             return c
-        sim._c = c
-        sim._grow(PAIRS_FULL)
-        c, left = sim._c, -1
+        stepper = ExplicitStepper(c, ContactOptions(False), DT)
+        stepper.grow(PAIRS_FULL)
+        c, left = stepper.arrays, -1
     raise AssertionError("the pair list grows without end")
 
 
@@ -242,8 +243,8 @@ def test_reach_of_one_step_is_inside_the_box(arms: int) -> None:
         sim = Simulation(scene)
         sim.step()
         for p in range(arms):
-            box = sim._c.work.world.aabb[p].copy()  # of the state before the step
-            x = part_vertices(sim._c, p)
+            box = sim.arrays.work.world.aabb[p].copy()  # of the state before the step
+            x = part_vertices(sim.arrays, p)
             assert (x.min(axis=0) >= box[:3] - 1e-12).all()
             assert (x.max(axis=0) <= box[3:] + 1e-12).all()
 

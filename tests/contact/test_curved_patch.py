@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from tangere._jit import kernel
 from tangere._ptr import ptr
 from tangere.collision.distance import solid
-from tangere.contact.curved import (
+from tangere.contact.convex.curved_patch import (
     lay_curved,
     lay_on_floor,
 )
-from tangere.contact.layout import (
+from tangere.contact.convex.polygons import (
     L_AREA,
     L_CORNERS,
     L_COUNT,

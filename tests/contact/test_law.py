@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from collision.clipping import Clipped, at, clip, clip_below
+from contact.rows import rows
 from contact.soups import area_of, centroid
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,10 +20,11 @@ from numpy.typing import NDArray
 from oracles.quadrature import coulomb, integrate
 from strategies import quaternions, vectors
 
+from tangere.contact.volume.method import Volume
 from tangere.geometry.shapes import Box, Compound, Cone, Convex, Cylinder, Shape
 from tangere.model import PF_THETA
 from tangere.scene.scene import Material, Scene
-from tangere.simulation import Simulation, Volume
+from tangere.simulation import Simulation
 
 pytestmark = pytest.mark.nojit
 
@@ -599,14 +601,14 @@ def test_twist_of_a_growing_patch_is_cut_to_what_it_can_hold() -> None:
     # the twist of a tiny patch may be large; on a large one it would hold more than friction can
     sim = slide((0.0, 0.0, 0.0))
     sim.step(2)
-    slots = sim._pair_rows()
-    sim._c.work.pairs.floats[slots, PF_THETA] = 3.0
+    slots = rows(sim)
+    sim.arrays.work.pairs.floats[slots, PF_THETA] = 3.0
     sim.step()
     row = only(sim)
     _, torque = friction_of(row)
     gyration = 0.5 / math.sqrt(6.0)
     assert abs(torque) <= 0.6 * LOAD * gyration * (1.0 + 1e-9)
-    left = sim._c.work.pairs.floats[slots[0], PF_THETA]
+    left = sim.arrays.work.pairs.floats[slots[0], PF_THETA]
     assert 0.0 < left * gyration * KT <= 0.6 * LOAD * (1.0 + 1e-9)
 
 
@@ -687,7 +689,7 @@ def test_common_motion_stretches_nothing() -> None:
     # the two centres leave the circle at second order: hold them on it by hand
     for _ in range(300):
         turn = sim[0].matrix[:3, :3]
-        sim._c.state.position[1] = sim._c.state.position[0] + turn @ (0.0, 0.0, 0.19)
+        sim.arrays.state.position[1] = sim.arrays.state.position[0] + turn @ (0.0, 0.0, 0.19)
         sim[1].velocity = np.cross(w, turn @ (0.0, 0.0, 0.19))
         sim.step()
     row = only(sim)
@@ -769,7 +771,7 @@ def test_blade_pushed_through_a_plate_feels_more_and_more() -> None:
 
 def spoil(sim: Simulation, value: float) -> None:
     """Fill what is undefined between steps."""
-    work, state = sim._c.work, sim._c.state
+    work, state = sim.arrays.work, sim.arrays.state
     for array in (work.soup.xyz, work.soup.plane, work.soup.slope, work.soup.clip):
         array[:] = value
     for array in (work.world.verts, work.world.planes, state.wrench, state.applied):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from contact.rows import rows
 from numpy.typing import NDArray
 
 import tangere as tg
 from tangere._jit import kernel
 from tangere._ptr import off, ptr
 from tangere.contact.volume.local import patch_stiffness
+from tangere.contact.volume.method import Volume
 from tangere.model import NF, NI, Pairs
-from tangere.simulation import Simulation, Volume
+from tangere.simulation import Simulation
 
 pytestmark = pytest.mark.nojit
 
@@ -31,7 +33,7 @@ def _stiffness(pairs: Pairs, slot: int, k: Array, b: Array) -> None:
 
 def matrices(sim: Simulation) -> tuple[Array, Array]:
     k, b = np.full((6, 6), np.nan), np.full((6, 6), np.nan)
-    _stiffness(sim._c.work.pairs, int(sim._pair_rows()[0]), k, b)
+    _stiffness(sim.arrays.work.pairs, int(rows(sim)[0]), k, b)
     return k, b
 
 

@@ -26,7 +26,7 @@ from tangere.experiments.energy_audit import (
     worst_step,
 )
 from tangere.experiments.passive import CATEGORIES, trial
-from tangere.simulation import CONTACT_COLUMNS
+from tangere.steppers.stepper import CONTACT_COLUMNS
 
 SHORT = Params(scenes=4, seconds=0.1, workers=1)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tangere._jit import JIT_DISABLED
-from tangere.contact.penalty.method import PenaltyContact
+from tangere.contact.penalty.tool_contact import PenaltyContact
 from tangere.experiments.otaduy2005_spoon_and_cup import (
     PLANES,
     TWO,

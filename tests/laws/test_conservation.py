@@ -8,7 +8,8 @@ from laws.places import VIEWS, Place, same_from, tumble
 from numpy.typing import NDArray
 
 import tangere as tg
-from tangere.simulation import Simulation, Volume
+from tangere.contact.volume.method import Volume
+from tangere.simulation import Simulation
 
 Array = NDArray[np.float64]
 

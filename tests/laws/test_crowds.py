@@ -10,7 +10,7 @@ import pytest
 import tangere as tg
 from tangere._jit import JIT_DISABLED
 from tangere.bench import heap
-from tangere.dynamics.islands import SMALL
+from tangere.implicit.islands import SMALL
 from tangere.simulation import Simulation
 
 pytestmark = pytest.mark.skipif(
@@ -22,7 +22,7 @@ DT = 5e-3
 
 def largest(sim: Simulation) -> int:
     """Bodies in the largest island."""
-    graph = sim._c.work.solver.graph
+    graph = sim.arrays.work.solver.graph
     return int(np.diff(graph.start[: graph.known[1] + 1]).max(initial=0))
 
 
@@ -42,7 +42,7 @@ def rolled(count: int) -> float:
     sim = Simulation(scene, dt=DT)
     sim.step(40)
     assert largest(sim) == count + 1
-    return float(sim._c.state.velocity[1 : count + 1, 0].mean())
+    return float(sim.arrays.state.velocity[1 : count + 1, 0].mean())
 
 
 def test_a_crowd_rolls_like_a_few() -> None:

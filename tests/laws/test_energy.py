@@ -9,8 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 import tangere as tg
+from tangere.contact.volume.method import Volume
 from tangere.geometry.shapes import Shape
-from tangere.simulation import Simulation, Volume
+from tangere.simulation import Simulation
 
 Array = NDArray[np.float64]
 

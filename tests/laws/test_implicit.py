@@ -14,7 +14,8 @@ from oracles.quadrature import coulomb
 from scipy.spatial.transform import Rotation
 
 import tangere as tg
-from tangere.simulation import Simulation, Volume
+from tangere.contact.volume.method import Volume
+from tangere.simulation import Simulation
 
 Array = NDArray[np.float64]
 

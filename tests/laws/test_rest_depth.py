@@ -155,7 +155,7 @@ def test_an_island_keeps_no_more_than_its_own_step_lost() -> None:
             orientation=(0.9, 0.3, 0.2, 0.1),
         )  # fmt: skip
     sim = tg.Simulation(scene, dt=5e-3)
-    solver, kept = sim._c.work.solver, 0
+    solver, kept = sim.arrays.work.solver, 0
     inertia = np.array([size @ size - side**2 for side in size]) / 12.0
     for _ in range(60):
         before = [(sim[i].velocity, sim[i].angular_momentum) for i in range(3)]

@@ -16,7 +16,6 @@ from laws.test_implicit import RISE_ELSE, follow
 
 import tangere as tg
 from tangere._jit import JIT_DISABLED
-from tangere.crew import Crew
 from tangere.geometry.shapes import Shape
 from tangere.simulation import Simulation
 
@@ -312,7 +311,7 @@ def test_any_two_solids_collide_at_any_attitude(way: Way, seed: int) -> None:
     assert momenta(sim, scene) == pytest.approx(before, abs=1e-8)
     assert sim.energy.total < start
     # a soft contact gives back what it took, a little late; nothing is thrown out
-    assert np.linalg.norm(sim._c.state.velocity, axis=1).max() < 6.0
+    assert np.linalg.norm(sim.arrays.state.velocity, axis=1).max() < 6.0
 
 
 @pytest.mark.parametrize("dt", [1e-3, 5e-3])
@@ -338,7 +337,7 @@ def test_number_of_threads_does_not_matter_to_hundreds_of_balls() -> None:
     ends = []
     for threads in (1, 2, 3):
         sim = Simulation(scene, dt=5e-3)
-        sim._crew = Crew(threads) if threads > 1 else None
+        sim.stepper.threads = threads
         sim.step(60)
         ends.append((sim.positions, sim.orientations))
         assert len(sim.contacts) > 300

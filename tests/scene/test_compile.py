@@ -15,6 +15,7 @@ from tangere.errors import SceneError
 from tangere.geometry.checks import rotation
 from tangere.geometry.curve import BALL, CAPSULE, CONE, CYLINDER, HULL
 from tangere.geometry.shapes import Box, Capsule, Compound, Cone, Convex, Cylinder, Sphere
+from tangere.model import SP_RATE
 from tangere.scene.compile import compile_scene, quat_product, quaternion_of, rotation_of
 from tangere.scene.scene import Material, Scene
 from tangere.simulation import Simulation
@@ -215,14 +216,14 @@ def test_spring_anchors_move_to_the_principal_frame() -> None:
     c = compile_scene(scene)
     state = c.state
     ends = [
-        state.position[i] + state.rotation[i].reshape(3, 3) @ c.model.spring_data[0, k : k + 3]
+        state.position[i] + state.rotation[i].reshape(3, 3) @ c.state.springs[0, k : k + 3]
         for i, k in ((0, 0), (1, 3))
     ]
     sim = Simulation(scene)
     assert ends[0] == pytest.approx((sim[a].matrix @ (0.1, 0.2, 0.3, 1.0))[:3], abs=1e-14)
     assert ends[1] == pytest.approx((sim[b].matrix @ (0.0, 0.1, 0.0, 1.0))[:3], abs=1e-14)
     assert c.model.spring_bodies.tolist() == [[0, 1], [0, -1]]
-    assert c.model.spring_data[1, 3:12].tolist() == [4, 5, 6, 1, 2, 0, 1, 2, 3]
+    assert c.state.springs[1, 3:12].tolist() == [4, 5, 6, 1, 2, 0, 1, 2, 3]
 
 
 def test_springs_swing_no_faster_than_their_rate() -> None:
@@ -239,9 +240,10 @@ def test_springs_swing_no_faster_than_their_rate() -> None:
                 a, (b, None, fixed)[int(rng.integers(3))], anchor_a=rng.normal(size=3),
                 anchor_b=rng.normal(size=3), stiffness=float(np.exp(rng.uniform(-3, 3))),
             )  # fmt: skip
-        m = compile_scene(scene).model
+        compiled = compile_scene(scene)
+        m, springs = compiled.model, compiled.state.springs
         stiffness = np.zeros((30, 30))
-        for (a, b), row in zip(m.spring_bodies, m.spring_data, strict=True):
+        for (a, b), row in zip(m.spring_bodies, springs, strict=True):
             jacobian = np.zeros((3, 30))
             for i, arm, sign in ((a, row[0:3], 1.0), (b, row[3:6], -1.0)):
                 if i >= 0 and m.inv_mass[i] > 0.0:
@@ -251,8 +253,8 @@ def test_springs_swing_no_faster_than_their_rate() -> None:
             stiffness += row[6] * jacobian.T @ jacobian
         inverse = np.hstack((np.tile(m.inv_mass[:5, None], 3), m.inv_inertia[:5])).ravel()
         fastest = float(np.abs(np.linalg.eigvals(inverse[:, None] * stiffness)).max())
-        assert m.spring_data[:, 12].max() >= fastest * (1.0 - 1e-12)
-        assert m.spring_data[:, 12].max() <= 20.0 * fastest  # and it is no idle bound
+        assert springs[:, SP_RATE].max() >= fastest * (1.0 - 1e-12)
+        assert springs[:, SP_RATE].max() <= 20.0 * fastest  # and it is no idle bound
 
 
 def test_rate_of_a_single_spring_is_exact() -> None:
@@ -263,7 +265,7 @@ def test_rate_of_a_single_spring_is_exact() -> None:
     scene.add_spring(0, 1, stiffness=6.0)
     scene.add_spring(2, stiffness=8.0)
     # two equal bodies: 2 k/m; one on the world: k/m
-    assert compile_scene(scene).model.spring_data[:, 12] == pytest.approx([6.0, 2.0], rel=1e-12)
+    assert compile_scene(scene).state.springs[:, 12] == pytest.approx([6.0, 2.0], rel=1e-12)
 
 
 def test_too_many_pieces_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tangere.contact.volume.method import Volume
 from tangere.errors import SceneError
 from tangere.geometry.shapes import Box
 from tangere.scene.library import build
 from tangere.scene.scene import Material, Scene
-from tangere.simulation import Volume
 from tangere.viewer.app import OWN_SCENE, page_builder, page_scenes, play
 from tangere.viewer.frame import Settings
 

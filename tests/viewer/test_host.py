@@ -18,7 +18,8 @@ import pytest
 from tangere.errors import SceneError
 from tangere.geometry.shapes import Box
 from tangere.scene.scene import Scene
-from tangere.viewer.frame import CONTACT, Description, Frame, News, Settings, Verdict, history_dtype
+from tangere.steppers.stepper import CONTACT_COLUMNS
+from tangere.viewer.frame import Description, Frame, News, Settings, Verdict, history_dtype
 from tangere.viewer.host import MOST_RESTARTS, Host
 from tangere.viewer.orders import Order
 from tangere.viewer.wire import Outbox
@@ -36,7 +37,7 @@ class Still:
         settings = Settings("blocks")
         self.description = Description(1, settings, BLOCKS, ("volume",), STABLE)
         none = np.zeros((1, 4))
-        self.frame = Frame(1, 0, 0.0, none[:, :3], none, np.zeros(0, CONTACT))
+        self.frame = Frame(1, 0, 0.0, none[:, :3], none, np.zeros(0, CONTACT_COLUMNS))
         self.news = News()
         self.orders: list[Order] = []
         self.lost: list[bool] = []

@@ -103,9 +103,11 @@ def target() -> Iterator[Target]:
     tools = np.zeros(1, TOOL)
     for name in ("orientation", "ghost_orientation", "hand_orientation"):
         tools[name] = (1.0, 0.0, 0.0, 0.0)
-    from tangere.viewer.frame import CONTACT
+    from tangere.steppers.stepper import CONTACT_COLUMNS
 
-    block.write(Frame(1, 0, 0.0, positions, orientations, np.zeros(0, CONTACT), tools=tools))
+    block.write(
+        Frame(1, 0, 0.0, positions, orientations, np.zeros(0, CONTACT_COLUMNS), tools=tools)
+    )
     page._draw()
     assert page._panel is not None
     yield Target(server, page, there, device)

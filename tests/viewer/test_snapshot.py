@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tangere.simulation import CONTACT_COLUMNS
-from tangere.viewer.frame import CONTACT, TOOL, Books, Frame, Pull, Servo, history_dtype
+from tangere.steppers.stepper import CONTACT_COLUMNS
+from tangere.viewer.frame import TOOL, Books, Frame, Pull, Servo, history_dtype
 from tangere.viewer.snapshot import Block, Room
 
 ROOM = Room(bodies=5, tools=2, contacts=8, history=10)
@@ -30,8 +30,8 @@ def pair() -> Iterator[tuple[Block, Block]]:
 
 def frame_of(number: int, bodies: int = 4, contacts: int = 3) -> Frame:
     """A frame whose every number says which it is."""
-    table = np.zeros(contacts, CONTACT)
-    for name in CONTACT.names or ():
+    table = np.zeros(contacts, CONTACT_COLUMNS)
+    for name in CONTACT_COLUMNS.names or ():
         table[name] = number % 2 if name == "sticking" else number
     tools = np.zeros(2, TOOL)
     for name in TOOL.names or ():
@@ -82,10 +82,6 @@ def test_a_frame_arrives_whole(pair: tuple[Block, Block]) -> None:
         assert got is not None
         assert_same(got, sent)
         assert reader.read() is None  # nothing newer
-
-
-def test_the_table_is_the_simulations() -> None:
-    assert CONTACT == CONTACT_COLUMNS
 
 
 def test_who_reads_late_gets_the_newest_and_keeps_it(pair: tuple[Block, Block]) -> None:

@@ -11,7 +11,8 @@ from tangere._jit import JIT_DISABLED
 from tangere.geometry.shapes import Box, Sphere
 from tangere.scene.library import SCENES, block_tower, build
 from tangere.scene.scene import Scene
-from tangere.simulation import CONTACT_COLUMNS, Simulation
+from tangere.simulation import Simulation
+from tangere.steppers.stepper import CONTACT_COLUMNS
 from tangere.viewer.frame import Frame, Settings
 from tangere.viewer.runner import Built, Runner
 from tangere.viewer.server import Server, close_server, open_server

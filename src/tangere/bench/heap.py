@@ -27,7 +27,7 @@ import tangere as tg
 from tangere._jit import PACKAGE
 from tangere.bench.report import Result, Row, Table, line_fit, spread
 from tangere.bench.turns import durations
-from tangere.simulation import INTEGRATORS
+from tangere.contact.method import methods
 
 COUNTS = (100, 1_000, 10_000)
 BLOCK = (0.1, 0.1, 0.05)  # [m]
@@ -69,7 +69,7 @@ def scene(count: int, kind: str = "cube", number: int = 0) -> tg.Scene:
 def measure(
     rounds: int = 20,
     counts: tuple[int, ...] = COUNTS,
-    integrators: tuple[str, ...] = tuple(INTEGRATORS),
+    integrators: tuple[str, ...] = tuple(methods["volume"].steppers),
 ) -> Result:
     """Time per step and memory of all sizes; a round is one call of a few steps."""
     begin = time.perf_counter()

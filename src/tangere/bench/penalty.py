@@ -17,7 +17,7 @@ import tangere as tg
 from tangere.bench.report import Result, Row, Table, spread
 from tangere.bench.turns import Contestant, durations, take_turns
 from tangere.contact.penalty import field
-from tangere.contact.penalty.method import PenaltyContact
+from tangere.contact.penalty.tool_contact import PenaltyContact
 from tangere.geometry.shapes import Shape
 from tangere.maths.vec import Array
 from tangere.scene.utensils import cup, spoon

@@ -469,3 +469,12 @@ def _sift(keys: PtrI8, owners: PtrI4, root: int, end: int) -> None:
             return
         _swap(keys, owners, root, child)
         root = child
+
+
+@kernel
+def forget_boxes(z: Sizes, w: Work) -> None:
+    """Force a rebuild at the next call: the fat boxes no longer belong to the pair list."""
+    for p in range(z.parts):
+        fat = off(w.world.fat, 6 * p)
+        for k in range(3):
+            fat[k], fat[3 + k] = 1.0, -1.0

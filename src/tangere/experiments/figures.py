@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tangere.look import FAINT, GRID, INK, canvas, house_style, look
+from tangere.plot_style import FAINT, GRID, INK, canvas, house_style, look
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

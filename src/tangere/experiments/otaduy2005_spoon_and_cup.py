@@ -33,7 +33,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tangere.contact.penalty.contacts import PLANE_NAME, PLANE_VELOCITY
-from tangere.contact.penalty.method import Penalty, PenaltyContact, Sharing
+from tangere.contact.penalty.method import Penalty, Sharing
+from tangere.contact.penalty.tool_contact import PenaltyContact
 from tangere.experiments import otaduy2005_free_spoon as free_spoon
 from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
 from tangere.experiments.figures import COLOURS, FAINT, INK, canvas, house_style

@@ -57,6 +57,9 @@ _Z = frozen(np.array([0.0, 0.0, 1.0]))
 class Shape(Record, ABC):
     """What all shapes share; make one of the kinds below."""
 
+    offers = frozenset({"hull", "field"})
+    """Kinds of parts that a contact method can take: convex pieces, or a distance field."""
+
     def parts(self) -> tuple[Polyhedron, ...]:
         """Convex pieces in the shape's frame, computed at the first call and kept."""
         return self._parts

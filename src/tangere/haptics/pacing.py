@@ -4,7 +4,7 @@ Every tick has an absolute deadline. A wait sleeps until shortly before it and s
 looking at the clock, because a sleeping thread wakes tens of microseconds late, and more at normal
 priority.
 
-On Linux kernels can do both without returning to Python (`now_ns`, `wait_until`; libc by symbol
+On Linux kernels can do both without returning to Python (`kernel_ns`, `wait_until`; libc by symbol
 name, so that they stay cacheable), and a thread may ask for real-time priority, a core of its own
 and memory that is never paged out. Elsewhere, and under `TANGERE_PORTABLE=1`, kernels have no
 clock: Python's own paces the compiled tick (`wait_in_python`) and there is nothing to ask for.
@@ -23,15 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tangere._jit import JIT_DISABLED, kernel
+from tangere import _clock
+from tangere._clock import kernel_ns
+from tangere._jit import kernel
 
-PORTABLE = (
-    JIT_DISABLED
-    or sys.platform != "linux"
-    or sys.maxsize < 2**32  # another timespec
-    or os.environ.get("TANGERE_PORTABLE", "0") not in ("", "0")
-)
-
+PORTABLE = _clock.PORTABLE  # no clock in kernels
 SPIN = 200e-6  # [s] the last part of every wait is spent looking at the clock
 PRIORITY = 40  # of 1 … 99, below the kernel's own threads
 
@@ -240,22 +236,6 @@ if not PORTABLE:
         return builder.gep(spec, [_I32(i)])
 
     @intrinsic
-    def now_ns(context: Any) -> Any:
-        """Nanoseconds of the monotonic clock."""
-
-        def generate(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
-            spec = _timespec(builder)
-            kind = ir.FunctionType(_I32, [_I32, spec.type])
-            read = cgutils.get_or_insert_function(builder.module, kind, "clock_gettime")
-            builder.call(read, [_I32(_MONOTONIC), spec])
-            seconds = builder.load(_field(builder, spec, 0))
-            return builder.add(
-                builder.mul(seconds, _I64(_SECOND)), builder.load(_field(builder, spec, 1))
-            )
-
-        return types.int64(), generate
-
-    @intrinsic
     def _sleep_until(context: Any, until: Any) -> Any:
         """Sleep until a time of the monotonic clock [ns]; the error number of the call."""
 
@@ -273,10 +253,10 @@ if not PORTABLE:
     @kernel
     def wait_until(due: int, spin: int) -> int:
         """The time when `due` has come; sleeps until `spin` before it. All in ns."""
-        if now_ns() < due - spin:
+        if kernel_ns() < due - spin:
             while _sleep_until(due - spin) == _INTERRUPTED:
                 pass
-        now = now_ns()
+        now = kernel_ns()
         while now < due:
-            now = now_ns()
-        return now  # type: ignore[no-any-return]
+            now = kernel_ns()
+        return now

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, local_f8, off, ptr
-from tangere.contact.implicit.record import (
+from tangere.elements.columns import (
     PATCH_KIND,
     SPRING_KIND,
     TF_AREA,
@@ -94,6 +94,11 @@ from tangere.model import (
     PF_TORQUE,
     PI_BODY_A,
     PI_BODY_B,
+    SP_A,
+    SP_B,
+    SP_DAMPING,
+    SP_K,
+    SP_VELOCITY,
     Model,
     Pairs,
     Sizes,
@@ -154,6 +159,17 @@ def make_packet(
 
 
 @kernel
+def hold_wrench(
+    state: State, mass: float, tool: int, time: float, sequence: int, packet_out: Array
+) -> None:
+    """Fill a packet with the contact wrench on body `tool`, and no plane."""
+    s, out = state_pointers(state), ptr(packet_out)
+    _open(s, mass, tool, time, sequence, out)
+    for k in range(6):
+        out[PACKET_WRENCH + k] = s.wrench[6 * tool + k]
+
+
+@kernel
 def follow_servo(
     model: Model, state: State, pairs: Pairs, tool: int, y: Array, dt: float, always: bool
 ) -> bool:
@@ -194,7 +210,7 @@ def follow_servo(
 def pull_tool(
     state: State, springs: Array, hand: Array, mass: float, gravity: Array, pull: Pull
 ) -> None:
-    """Let the six springs of a tool, rows of `Model.spring_data`, reach for its hand, HAND_….
+    """Let the six springs of a tool, rows of `State.springs`, reach for its hand, HAND_….
 
     They carry its weight too, as the servo's tool has none. A spring at its limit is taken by its
     secant, k = F_max/|ξ|.
@@ -208,7 +224,7 @@ def pull_tool(
     for c in range(3):
         grip[c] = 0.0
         for j in range(ENDS):
-            grip[c] += data[NK * j + c] / ENDS
+            grip[c] += data[NK * j + SP_A + c] / ENDS
     arm = turn(off(s.rotation, 9 * i), vec_at(grip, 0))
     x = vec_at(h, HAND_POSITION)
     stretch = norm(sub(x, add(vec_at(s.position, 3 * i), arm)))
@@ -222,9 +238,9 @@ def pull_tool(
         speed = add(v, cross(omega, end))
         row = off(data, NK * j)
         for c in range(3):
-            row[3 + c] = x[c] + end[c] - mass * g[c] / k - s.time[0] * speed[c]
-            row[9 + c] = speed[c]
-        row[6], row[7] = k / ENDS, pull.b / ENDS
+            row[SP_B + c] = x[c] + end[c] - mass * g[c] / k - s.time[0] * speed[c]
+            row[SP_VELOCITY + c] = speed[c]
+        row[SP_K], row[SP_DAMPING] = k / ENDS, pull.b / ENDS
 
 
 @kernel

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tangere._clock import kernel_ns
 from tangere._jit import JIT_DISABLED, kernel, one_bar
 from tangere._ptr import PtrI8, load, off, ptr, store
 from tangere.errors import SceneError
@@ -121,11 +122,11 @@ if not pacing.PORTABLE:
         rows = len(loop.ring)
         c = l.control
         if c[CTL_BEGIN] == 0:
-            c[CTL_BEGIN] = pacing.now_ns() + c[CTL_PERIOD]
+            c[CTL_BEGIN] = kernel_ns() + c[CTL_PERIOD]
         while load(c, CTL_STOP) == 0 and (c[CTL_LIMIT] == 0 or c[CTL_TICKS] < c[CTL_LIMIT]):
             start = pacing.wait_until(_due(c), c[CTL_SPIN])
             _do_tick(a, b, l, start)
-            _end_tick(l, rows, start, pacing.now_ns())
+            _end_tick(l, rows, start, kernel_ns())
         _leave(a, b, l)
 
 

@@ -17,6 +17,14 @@ from tangere.model import (
     NL,
     NM,
     NS,
+    NT,
+    SP_A,
+    SP_B,
+    SP_DAMPING,
+    SP_K,
+    SP_RATE,
+    SP_REST,
+    SP_VELOCITY,
     Hulls,
     Model,
     Sizes,
@@ -123,8 +131,8 @@ def compile_scene(scene: Scene) -> Compiled:
         spring_bodies=np.array(
             [(x.body_a, -1 if x.body_b is None else x.body_b) for x in scene.springs], np.int32
         ).reshape(-1, 2),
-        spring_data=_spring_data(scene, centre, principal, inv_mass, inv_inertia),
     )
+    state.springs[:] = _spring_rows(scene, centre, principal, inv_mass, inv_inertia)
     for array in (*model, *table):
         array.setflags(write=False)
     return Compiled(
@@ -171,20 +179,25 @@ def _materials(scene: Scene) -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.
     return table, np.array(index, np.int32)
 
 
-def _spring_data(
+def _spring_rows(
     scene: Scene, centre: Array, principal: Array, inv_mass: Array, inv_inertia: Array
 ) -> Array:
     data = np.zeros((len(scene.springs), NK))
     for row, spring in zip(data, scene.springs, strict=True):
         a = spring.body_a
-        row[0:3] = rotation_of(principal[a]).T @ (np.asarray(spring.anchor_a) - centre[a])
-        row[3:6] = spring.anchor_b
+        one, two = slice(SP_A, SP_A + 3), slice(SP_B, SP_B + 3)
+        row[one] = rotation_of(principal[a]).T @ (np.asarray(spring.anchor_a) - centre[a])
+        row[two] = spring.anchor_b
         if spring.body_b is not None:
             b = spring.body_b
-            row[3:6] = rotation_of(principal[b]).T @ (np.asarray(spring.anchor_b) - centre[b])
-        row[6:9] = spring.stiffness, spring.damping, spring.rest_length
-        row[9:12] = spring.velocity
-    data[:, 12] = _spring_rate(scene, data, inv_mass, inv_inertia)
+            row[two] = rotation_of(principal[b]).T @ (np.asarray(spring.anchor_b) - centre[b])
+        row[SP_K], row[SP_DAMPING], row[SP_REST] = (
+            spring.stiffness,
+            spring.damping,
+            spring.rest_length,
+        )
+        row[SP_VELOCITY : SP_VELOCITY + 3] = spring.velocity
+    data[:, SP_RATE] = _spring_rate(scene, data, inv_mass, inv_inertia)
     return data
 
 
@@ -222,6 +235,7 @@ def _new_state(count: int, springs: int) -> State:
         momentum=np.zeros((count, 3)),
         wrench=np.zeros((count, 6)),
         applied=np.zeros((count + 1, 6)),  # the world comes last: springs may be tied to it
+        springs=np.zeros((springs, NK)),
         spring=np.zeros((springs, 3)),
         time=np.zeros(1),
         ledger=np.zeros(NL),
@@ -252,6 +266,7 @@ def _new_work(model: Model) -> Work:
             64 * bodies,
             4 * bodies,
         ),
+        times=np.zeros(NT, np.int64),
     )
 
 

@@ -7,7 +7,7 @@ All records are frozen: the handle that `add_body` returns is the record itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -105,6 +105,8 @@ class Material:
 class Body(Record):
     """A rigid body of a scene, as it starts."""
 
+    kind: ClassVar[str] = "rigid"
+    """What a contact method must know to move it."""
     index: int
     """Place in `Scene.bodies`."""
     name: str
@@ -430,6 +432,14 @@ class Scene:
         self.springs.append(spring)
         self._named[spring.name] = spring
         return spring
+
+    def with_bodies(self, bodies: list[Body]) -> Scene:
+        """The scene with other records of its bodies, of the same names and in the same order."""
+        made = Scene(self.gravity)
+        made.floors, made.materials = list(self.floors), dict(self.materials)
+        made.bodies, made.springs = bodies, list(self.springs)
+        made._named = {**self._named, **{body.name: body for body in bodies}}
+        return made
 
     def __getitem__(self, name: str) -> Body | Floor | Spring:
         """The body, floor or spring of that name."""

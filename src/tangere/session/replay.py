@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from tangere.contact.penalty.method import Penalty
+from tangere.contact.method import from_words
 from tangere.errors import SceneError
 from tangere.geometry.checks import one_line
 from tangere.haptics.layout import NROW, ROW_TIME
 from tangere.scene.files import scene_of_text
 from tangere.scene.scene import Scene
-from tangere.simulation import Point, Volume
 from tangere.trace.trace import Trace
 
 
@@ -47,7 +45,7 @@ def replay(path: str | os.PathLike[str], method: str | None = None) -> Trace:
     options = then.meta.get("options", {})
     session = Session(
         scene_of(then, where),
-        method=method or _method(then.meta["method"]),
+        method=method or from_words(then.meta["method"]),
         device=devices,
         rate=then.rate,
         contact_rate=then.rate / then.meta.get("period", 1),
@@ -62,15 +60,6 @@ def replay(path: str | os.PathLike[str], method: str | None = None) -> Trace:
     # The text of a scene names its mesh files as seen from a folder; it is the same scene.
     now.meta.update({key: then.meta[key] for key in ("scene", "folder") if key in then.meta})
     return now
-
-
-def _method(recorded: Any) -> Any:
-    """The method that a trace names: a name, or the options of one."""
-    if isinstance(recorded, str):
-        return recorded
-    given = dict(recorded)
-    kinds: dict[str, Any] = {"Volume": Volume, "Point": Point, "Penalty": Penalty}
-    return kinds[given.pop("kind")](**given)
 
 
 def scene_of(trace: Trace, where: str = "trace") -> Scene:

@@ -10,17 +10,16 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from tangere.contact.penalty.method import Penalty
+from tangere.contact.method import methods, to_words
 from tangere.devices.device import Device
 from tangere.devices.registry import find
 from tangere.devices.simulated import Hand
-from tangere.errors import SceneError
+from tangere.errors import SceneError, choose
 from tangere.haptics.layout import (
     CONTACT_HELD,
     CONTACT_LINEAR,
@@ -58,9 +57,7 @@ from tangere.haptics.tick import run_ticks
 from tangere.scene.compile import principal_frame, quat_product, quaternion_of, rotation_of
 from tangere.scene.files import scene_text
 from tangere.scene.scene import Scene, Tool
-from tangere.session.contact import SceneContact
-from tangere.session.live import Live
-from tangere.session.meshes import MeshContact
+from tangere.session.threads import Live
 from tangere.trace.columns import named_settings
 from tangere.trace.recorder import Recorder, surroundings
 from tangere.trace.trace import Trace
@@ -69,7 +66,7 @@ if TYPE_CHECKING:
     import os
 
     from tangere.maths.vec import Array
-    from tangere.simulation import Point, Volume
+    from tangere.simulation import Simulation
 
 ContactModel = Literal["planes", "linear", "held"]
 ToolStep = Literal["implicit", "implicit13", "rk4", "euler"]
@@ -91,7 +88,7 @@ class Session:
         self,
         scene: Scene,
         *,
-        method: str | Volume | Point | Penalty = "volume",
+        method: Any = "volume",
         device: str | Device | Sequence[str | Device] = "browser",
         rate: float = 1000.0,
         contact_rate: float | None = None,
@@ -104,7 +101,7 @@ class Session:
 
         Args:
             scene: With at least one tool.
-            method: Contact method, as for `Simulation`, or "penalty": meshes by distance fields.
+            method: Name of a contact method, or its options, as for `Simulation`.
             device: One for each tool: a name, or a device.
             rate: Of the servo [Hz].
             contact_rate: Of the contact loop [Hz]; that of the servo if not given.
@@ -123,25 +120,21 @@ class Session:
         self.period = _period(self.rate, contact_rate)
         self.devices = _devices(device, scene.tools)
         self.latency = int(_between("latency", latency, 0, 100))
-        _choose("contact", contact, get_args(ContactModel))
-        _choose("tool_step", tool_step, get_args(ToolStep))
-        self.method = method
+        choose("contact", contact, get_args(ContactModel))
+        choose("tool_step", tool_step, get_args(ToolStep))
+        record, self.method = methods.resolve(method)
+        record.check_bodies(scene)
         self.options = {"contact": contact, "tool_step": tool_step}
         self.safety = safety
         self.rigs = [self._new_rig(*pair) for pair in zip(scene.tools, self.devices, strict=True)]
         dt = self.period / self.rate
-        self.contact: SceneContact | MeshContact
-        if isinstance(method, Penalty) or method == "penalty":
-            options = method if isinstance(method, Penalty) else Penalty()
-            self.contact = MeshContact(scene, options, dt, self.rigs)
-        else:
-            self.contact = SceneContact(scene, method, dt, self.rigs)
+        self.contact = record.tool_side(scene, self.method, dt, self.rigs)
         self.turn_seconds: list[float] = []
         self._live: Live | None = None
         self._used = False
 
     @property
-    def simulation(self) -> Any:
+    def simulation(self) -> Simulation:
         """The scene in motion."""
         return self.contact.simulation
 
@@ -329,9 +322,9 @@ class Session:
         tools = self.scene.tools
         return {
             "scene": scene_text(self.scene, Path.cwd()),
-            "method": _words(self.method),
+            "method": to_words(self.method),
             "integrator": "implicit",
-            "coupling": {tool.name: _words(tool.coupling) for tool in tools},
+            "coupling": {tool.name: to_words(tool.coupling) for tool in tools},
             "device": [device.info.name for device in self.devices],
             "rate": self.rate,
             "period": self.period,
@@ -360,14 +353,6 @@ def limits_of(device: Device) -> Safety:
         force=min(info.max_force, 1e3),
         torque=min(info.max_torque, 1e2),
     )
-
-
-def _words(options: Any) -> Any:
-    """An options object as JSON knows it; a name stays a name."""
-    if isinstance(options, str):
-        return options
-    kind = type(options).__name__
-    return {"kind": kind, **{f.name: getattr(options, f.name) for f in fields(options)}}
 
 
 def _devices(given: str | Device | Sequence[str | Device], tools: list[Tool]) -> list[Device]:
@@ -401,8 +386,3 @@ def _between(what: str, value: Any, least: float, most: float) -> float:
     if least <= number <= most:
         return number
     raise SceneError(f"{what} {value!r}: give a number from {least:g} to {most:g}")
-
-
-def _choose(what: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise SceneError(f"unknown {what} {value!r}; choose one of: {', '.join(choices)}")

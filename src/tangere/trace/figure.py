@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tangere.look import FAINT, INK, canvas, house_style
 from tangere.maths.vec import Array
+from tangere.plot_style import FAINT, INK, canvas, house_style
 from tangere.trace import metrics
 from tangere.trace.columns import FAULT_WORDS
 

@@ -22,7 +22,7 @@ from tangere.viewer.watch import Watch
 if TYPE_CHECKING:
     from tangere.maths.vec import Array
     from tangere.scene.scene import Scene, Tool
-    from tangere.viewer.touch import Touch
+    from tangere.viewer.held_session import HeldSession
 
 HEADLESS_SECONDS = 5.0  # [s] simulated without a page when nothing else is asked
 HEADLESS_CHUNK = 0.05  # [s] simulated between two checks
@@ -127,12 +127,12 @@ def play(
     _check_devices(device, plain(first).tools)
     file = None if record is None else Path(record)
 
-    def make(wanted: Settings) -> Runner | Touch:
-        from tangere.viewer.touch import Touch
+    def make(wanted: Settings) -> Runner | HeldSession:
+        from tangere.viewer.held_session import HeldSession
 
         if plain(wanted.scene).tools:
             first_file = file if wanted is settings else None
-            return Touch(wanted, plain, device=device, rate=rate, record=first_file)
+            return HeldSession(wanted, plain, device=device, rate=rate, record=first_file)
         return Runner(wanted, builder)
 
     if not headless:
@@ -149,7 +149,7 @@ def play(
 def _check_devices(device: str | Sequence[str], tools: Sequence[Tool]) -> None:
     """Refuse an unknown name also where no device is opened, and a wrong number of them."""
     from tangere.devices.registry import find
-    from tangere.viewer.touch import device_names
+    from tangere.viewer.held_session import device_names
 
     for name in [device] if isinstance(device, str) else device:
         find(name)
@@ -194,16 +194,18 @@ def page_builder(plain: Callable[[str], Scene]) -> Callable[[Settings], Built]:
     """A function from settings to a simulation of a scene without a hand."""
 
     def build(settings: Settings) -> Built:
-        from tangere.simulation import Simulation, Volume
-        from tangere.viewer.feel import scaled
+        from tangere.contact.method import methods
+        from tangere.simulation import Simulation
+        from tangere.viewer.contact_controls import scaled
 
         chosen = scaled(plain(settings.scene), settings)
-        method: str | Volume = settings.method
-        if method == "volume":
-            friction = settings.friction if settings.integrator == "explicit" else "exact"
-            method = Volume(normalization=settings.normalization, friction=friction)
+        choices = {"normalization": settings.normalization, "friction": settings.friction}
+        record, _ = methods.resolve(settings.method)
         simulation = Simulation(
-            chosen, method=method, dt=settings.dt, integrator=settings.integrator
+            chosen,
+            method=record.with_choices(choices, settings.integrator, held=False),
+            dt=settings.dt,
+            integrator=settings.integrator,
         )
         return Built(settings, chosen, simulation)
 
@@ -248,7 +250,7 @@ def _run_still(
     """Hands that keep still, on the virtual clock."""
     from tangere.devices.simulated import Scripted
     from tangere.session.session import Session
-    from tangere.viewer.touch import contact_rate
+    from tangere.viewer.held_session import contact_rate
 
     scene = plain(settings.scene)
     still = [Scripted(_keep_still(tool)) for tool in scene.tools]
@@ -279,7 +281,7 @@ def _keep_still(tool: Tool) -> Callable[[float], tuple[Array, Array]]:
 
 def _run_page(
     settings: Settings,
-    make: Callable[[Settings], Runner | Touch],
+    make: Callable[[Settings], Runner | HeldSession],
     seconds: float | None,
     port: int,
     open_browser: bool,
@@ -311,7 +313,7 @@ def _run_page(
     return _page_summary(director.source, end - begin)
 
 
-def _page_summary(source: Runner | Touch, wall: float) -> PlaySummary:
+def _page_summary(source: Runner | HeldSession, wall: float) -> PlaySummary:
     if isinstance(source, Runner):
         return _summary(source.built, source.tally, wall)
     session, settings = source.session, source.description.settings

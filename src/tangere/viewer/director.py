@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from tangere.viewer.frame import Description, Frame, News, Settings
 
 if TYPE_CHECKING:
+    from tangere.viewer.held_session import HeldSession
     from tangere.viewer.orders import Order
     from tangere.viewer.runner import Runner
-    from tangere.viewer.touch import Touch
 
 
 class Director:
@@ -20,8 +20,8 @@ class Director:
 
     def __init__(
         self,
-        make: Callable[[Settings], Runner | Touch],
-        first: Runner | Touch,
+        make: Callable[[Settings], Runner | HeldSession],
+        first: Runner | HeldSession,
         prefer: Callable[[str], str] = lambda scene: "volume",
     ) -> None:
         """Start the first source.

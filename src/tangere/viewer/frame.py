@@ -15,23 +15,10 @@ import numpy as np
 from tangere.maths.vec import Array
 
 if TYPE_CHECKING:
+    from tangere.contact.volume.method import FrictionRule, Normalization
     from tangere.scene.scene import Scene
-    from tangere.simulation import FrictionRule, Normalization
 
 # ------------------------------------------------ rows of tables; SI units, world frame
-CONTACT = np.dtype(  # as `simulation.CONTACT_COLUMNS`, which costs a second to import
-    [
-        ("body_a", np.int32),
-        ("body_b", np.int32),
-        ("point", np.float64, 3),
-        ("normal", np.float64, 3),
-        ("depth", np.float64),
-        ("area", np.float64),
-        ("force", np.float64, 3),
-        ("torque", np.float64, 3),
-        ("sticking", np.bool_),
-    ]
-)
 TOOL = np.dtype(
     [
         ("position", np.float64, 3),  # of the tool's shape

@@ -21,7 +21,7 @@ import numpy as np
 
 from tangere.errors import SceneError
 from tangere.maths.vec import Array
-from tangere.viewer.feel import stability
+from tangere.viewer.contact_controls import stability
 from tangere.viewer.frame import (
     Books,
     Description,

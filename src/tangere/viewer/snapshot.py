@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tangere.steppers.stepper import CONTACT_COLUMNS
 from tangere.viewer.frame import (
-    CONTACT,
     TOOL,
     Books,
     Frame,
@@ -89,7 +89,7 @@ class Room(NamedTuple):
                 ("pull", PULL),
                 ("tool_rows", TOOL, (self.tools,)),
                 ("body_rows", BODY, (self.bodies,)),
-                ("contact_rows", CONTACT, (self.contacts,)),
+                ("contact_rows", CONTACT_COLUMNS, (self.contacts,)),
             ]
         )
 
@@ -201,7 +201,7 @@ class Block:
 
     def _used(self, contacts: int) -> int:
         offset = self.room.payload().fields["contact_rows"][1]  # type: ignore[index]
-        return int(offset) + contacts * CONTACT.itemsize
+        return int(offset) + contacts * CONTACT_COLUMNS.itemsize
 
     # ------------------------------------------------------------------ live plots
 

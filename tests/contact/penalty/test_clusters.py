@@ -22,7 +22,8 @@ from tangere.contact.penalty.contacts import (
     PLANE_VELOCITY,
     PLANE_WEIGHT,
 )
-from tangere.contact.penalty.method import Penalty, PenaltyContact
+from tangere.contact.penalty.method import Penalty
+from tangere.contact.penalty.tool_contact import PenaltyContact
 from tangere.geometry.checks import rotation
 from tangere.maths.vec import Array
 

@@ -44,6 +44,7 @@ from tangere.contact.penalty.contacts import (
     PLANE_BODY,
     PLANE_DAMPING,
     PLANE_DEPTH,
+    PLANE_FORCE,
     PLANE_NAME,
     PLANE_NORMAL,
     PLANE_POINT,
@@ -116,7 +117,7 @@ class Response(NamedTuple):
     """What an update gives.
 
     | field     | meaning                                                               | shape    |
-    | planes    | PLANE_…                                                               | (16, 19) |
+    | planes    | PLANE_…                                                               | (16, 20) |
     | wrench    | force and torque on the tool at its frame's origin [N, N m]           | (6,)     |
     | stiffness | −∂W/∂(x, φ), φ a turn in world axes                                   | (6, 6)   |
     | damping   | −∂W/∂(v, ω)                                                           | (6, 6)   |
@@ -517,7 +518,8 @@ def _total(count: int, poses: Array, r_tool: PtrF8, bodies: int, response: Respo
         speed = dot(n, sub(add(v, cross(omega, a)), u))
         k_plane, b_plane = plane[PLANE_STIFFNESS], plane[PLANE_DAMPING]
         s = k_plane * below + b_plane * speed
-        if below <= 0.0 or s <= 0.0:
+        plane[PLANE_FORCE] = s if below > 0.0 and s > 0.0 else 0.0
+        if plane[PLANE_FORCE] == 0.0:
             continue
         force = scale(-s, n)
         arm = cross(a, n)

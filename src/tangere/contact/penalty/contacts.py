@@ -34,4 +34,5 @@ PLANE_DEPTH = 15  # δ [m]
 PLANE_BODY = 16  # as of a contact
 PLANE_NAME = 17  # whole number > 0, the same from update to update
 PLANE_WEIGHT = 18  # share of its body's contact weight
-NPLANE = 19
+PLANE_FORCE = 19  # s of the last update [N]
+NPLANE = 20

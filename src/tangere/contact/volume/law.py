@@ -17,12 +17,12 @@ Coulomb's law for a pure shift.
 from __future__ import annotations
 
 from math import sqrt
-from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, off
-from tangere.contact.friction import FORGET, SLOW, Law, keep_spring, spring_ends
-from tangere.contact.volume.patch import (
+from tangere.bodies.rigid import velocity_at
+from tangere.contact.convex.options import EXACT, SMALL_GYRATION
+from tangere.contact.convex.patch_integrals import (
     AXIS,
     EXTRA,
     H0,
@@ -41,7 +41,7 @@ from tangere.contact.volume.patch import (
     TRUE,
 )
 from tangere.contact.volume.traction import Pressure, traction, vertex_traction, work_bound
-from tangere.dynamics.rigid import velocity_at
+from tangere.elements.contact_law import FORGET, SLOW, Law, keep_spring, spring_ends
 from tangere.maths.vec import basis, dot, sub
 from tangere.model import (
     PF_AREA,
@@ -65,27 +65,6 @@ from tangere.model import (
     Soup,
     State,
 )
-
-# A patch smaller than this share of the part's size squared is a point: rounding would rule its
-# shape.
-POINT_PATCH = 1e-10
-# The patch turns about its centroid only if its radius of gyration exceeds this share of the part's
-# size.
-SMALL_GYRATION = 1e-3
-
-EXACT, VERTEX = 0, 1  # friction rules
-
-
-class Settings(NamedTuple):
-    """Choices of the volume method, constant during a run."""
-
-    normalization: int  # see PATCH, NONE, FIXED
-    friction: int  # EXACT or VERTEX
-    algorithm: int  # see CLIP, DUAL
-
-
-PATCH, NONE, FIXED = 0, 1, 2
-CLIP, DUAL = 0, 1
 
 
 @kernel

@@ -1,0 +1,1 @@
+"""What moves: rigid bodies, their free motion and their springs."""

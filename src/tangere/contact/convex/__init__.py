@@ -1,0 +1,1 @@
+"""Contacts of convex parts, polyhedral or curved: where they meet, and the patch between them."""

@@ -1,0 +1,243 @@
+"""Patches of curved contacts in an implicit step, laid out by `contact.curved`."""
+
+from __future__ import annotations
+
+from math import atan2
+
+from tangere._jit import kernel
+from tangere._ptr import PtrF8, PtrI4, add, local_f8, local_i4, off
+from tangere.collision.solids import (
+    LEVEL,
+    solid_of,
+)
+from tangere.contact.convex.curved_patch import (
+    lay_curved,
+    lay_on_floor,
+)
+from tangere.contact.convex.options import POINT_PATCH
+from tangere.contact.convex.polygons import (
+    L_AREA,
+    L_CORNERS,
+    L_COUNT,
+    L_CURVED,
+    L_LIES,
+    L_RATIO,
+    L_RHO_A,
+    L_RHO_B,
+    L_ROLL,
+    L_SHARE,
+    L_SPINS,
+    L_T1,
+    L_T2,
+    L_TILT1,
+    L_TILT2,
+    Layout,
+)
+from tangere.elements.columns import (
+    PATCH_KIND,
+    POINT_KIND,
+    TF_AREA,
+    TF_C,
+    TF_CURVED,
+    TF_DEPTH,
+    TF_F,
+    TF_H,
+    TF_HX,
+    TF_HY,
+    TF_JXX,
+    TF_JXY,
+    TF_JYY,
+    TF_LEAD,
+    TF_LIES,
+    TF_N,
+    TF_RATIO,
+    TF_REACH,
+    TF_RHO_A,
+    TF_RHO_B,
+    TF_RISE,
+    TF_ROLLS,
+    TF_S,
+    TF_SHARE,
+    TF_SIZE,
+    TF_T1,
+    TF_T2,
+    TF_TILT1,
+    TF_TILT2,
+    TF_TRUE,
+    TF_U,
+    TF_YAW,
+    TI_A,
+    TI_B,
+    TI_FAN,
+    TI_KIND,
+    TI_NEAR,
+    TI_POLYGON,
+    TI_POLYGONS,
+    TI_SPINS,
+    TI_SQUARE,
+    Touch,
+    lead_power,
+    local_twist,
+)
+from tangere.implicit.step_context import StepContext, moves
+from tangere.maths.quat import turn, turn_back
+from tangere.maths.vec import Vec3, dot, sub
+from tangere.model import OK, PI_BODY_A, PI_PART_A, PI_PART_B, SOLVER_FULL
+
+# Motion that mirrors that before does so up to this share of the loss; after a lead was cut.
+MIRRORED, NEARLY = 1e-3, 2e-2
+
+
+@kernel
+def at_point(c: Touch, point: Vec3, depth: float) -> None:
+    """Make a contact one at a single point."""
+    f = c.floats
+    c.ints[TI_KIND], c.ints[TI_POLYGONS], c.ints[TI_NEAR] = POINT_KIND, 0, 0
+    f[TF_C], f[TF_C + 1], f[TF_C + 2] = point
+    f[TF_S], f[TF_TRUE], f[TF_REACH], f[TF_AREA] = 0.0, 0.0, 0.0, 1.0
+    f[TF_JXX], f[TF_JXY], f[TF_JYY] = 0.0, 0.0, 0.0
+    f[TF_H], f[TF_HX], f[TF_HY] = depth, 0.0, 0.0
+
+
+@kernel
+def lay_curved_patch(
+    e: StepContext, c: Touch, ints: PtrI4, n: Vec3, point: Vec3, moved: float, face: int
+) -> int:
+    """Give a contact of which a part is curved its patch; OK or SOLVER_FULL."""
+    f = c.floats
+    depth, size = f[TF_DEPTH], f[TF_SIZE]
+    out = Layout(local_i4(8), local_f8(960), local_f8(30))  # see MAX_POLYGONS …
+    b = solid_of(e.m, e.h, e.e, e.w.world, ints[PI_PART_B], e.stamp)
+    a = b
+    if ints[PI_BODY_A] >= e.z.bodies:
+        height = e.m.floor_plane[4 * (ints[PI_BODY_A] - e.z.bodies) + 3]
+        lay_on_floor(b, n, height, point, depth, moved, size, e.margin, out)
+    else:
+        a = solid_of(e.m, e.h, e.e, e.w.world, ints[PI_PART_A], e.stamp)
+        lay_curved(a, b, n, point, depth, moved, face, size, e.margin, out)
+    d = out.data
+    f[TF_RHO_A], f[TF_RHO_B], f[TF_CURVED] = d[L_RHO_A], d[L_RHO_B], d[L_CURVED]
+    for k in range(4):
+        f[TF_SHARE + k] = d[L_SHARE + k]
+    f[TF_ROLLS] = d[L_ROLL]
+    if e.options.single_point:
+        at_point(c, point, depth)
+        for k in range(3):  # turning about a point tilts nothing
+            f[TF_TILT1 + k], f[TF_TILT2 + k] = 0.0, 0.0
+        return OK
+    if d[L_SPINS] > 0.0:
+        i = c.ints[TI_A if d[L_SPINS] == 1.0 else TI_B]
+        c.ints[TI_SPINS] = i
+        f[TF_YAW], f[TF_RISE], f[TF_LIES] = 0.0, 0.0, d[L_LIES]
+        if d[L_LIES] > 0.0:
+            f[TF_YAW], f[TF_RISE] = _turned(e, i, b.axis if i == c.ints[TI_B] else a.axis, n, d)
+    if d[L_TILT1] == 0.0 and d[L_TILT2] == 0.0:
+        c.ints[TI_SQUARE] = 1
+    f[TF_TRUE], f[TF_RATIO] = d[L_AREA], d[L_RATIO]
+    for k in range(3):
+        f[TF_T1 + k], f[TF_T2 + k] = d[L_T1 + k], d[L_T2 + k]
+        f[TF_TILT1 + k], f[TF_TILT2 + k] = d[L_TILT1] * d[L_T1 + k], d[L_TILT2] * d[L_T2 + k]
+    return _fans(e, c, point, moved, out)
+
+
+@kernel
+def cut_lead(e: StepContext, c: Touch, wholly: bool) -> bool:
+    """Whether a patch that turns would be given energy by its lead; it then has less, or none.
+
+    The forces work on the bodies by ½ dt f·J (v + v₀) = dt f·u − dt f·(lead + ½ J (v − v₀)), with
+    v₀ without gravity. What springs and friction know of is f·u; the rest has to be a loss. It is
+    none where the motion mirrors that before, as of a cone that rolls.
+    """
+    f = c.floats
+    if c.ints[TI_KIND] != PATCH_KIND or c.ints[TI_SPINS] < 0 or not f[TF_F] > 0.0:
+        return False
+    ahead, lead, force = e.w.solver.ahead, off(f, TF_LEAD), off(f, TF_F)
+    now, before = local_twist(c, ahead.twist), local_twist(c, ahead.free)
+    given, lost = lead_power(c), 0.0
+    for q in range(6):
+        lost += 0.5 * force[q] * (now[q] - before[q])
+    free = (1.0 if moves(e, c.ints[TI_B]) else 0.0) - (1.0 if moves(e, c.ints[TI_A]) else 0.0)
+    for k in range(3):  # gravity along the force
+        along = force[0] * f[TF_N + k] + force[3] * f[TF_T1 + k] + force[4] * f[TF_T2 + k]
+        lost += 0.5 * free * e.dt * e.m.gravity[k] * along
+    lost = max(0.0, lost)
+    if given <= (1.0 + (NEARLY if wholly else MIRRORED)) * lost:
+        return False
+    share = 0.0 if wholly else lost / given
+    for q in range(6):
+        f[TF_U + q] -= (1.0 - share) * lead[q]
+        lead[q] *= share
+    return True
+
+
+@kernel
+def _turned(e: StepContext, i: int, axis: Vec3, n: Vec3, d: PtrF8) -> tuple[float, float]:
+    """Angles by which the axis of body i has turned about n and risen along n since the start."""
+    t1 = (d[L_T1], d[L_T1 + 1], d[L_T1 + 2])
+    t2 = (d[L_T2], d[L_T2 + 1], d[L_T2 + 2])
+    along = dot(axis, t1)
+    was = turn(off(e.s.rotation, 9 * i), turn_back(off(e.e.rotation, 9 * i), axis))
+    x, y = dot(was, t1), dot(was, t2)
+    if along < LEVEL or not x > abs(y):  # it stands, or turns too far for a step
+        return 0.0, 0.0
+    return atan2(-y, x), dot(sub(axis, was), n) / along
+
+
+@kernel
+def _fans(e: StepContext, c: Touch, point: Vec3, moved: float, out: Layout) -> int:
+    """Spread a contact over the polygons of a layout, each a fan about its middle."""
+    f, t = c.floats, e.w.solver.touches
+    count, points = int(out.data[L_COUNT]), int(out.data[L_CORNERS])
+    points += count
+    polygon, fan = add(t.used, 1, count), add(t.used, 2, points)
+    if max(polygon + count, fan + points) > e.rooms[2]:
+        return SOLVER_FULL
+    c.ints[TI_POLYGON], c.ints[TI_POLYGONS], c.ints[TI_FAN] = polygon, count, fan
+    c.ints[TI_KIND], c.ints[TI_NEAR], f[TF_REACH] = PATCH_KIND, 0, 0.0
+    s0, sx, sy, sxx, sxy, syy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    h0, hx, hy = 0.0, 0.0, 0.0
+    source, at = out.points, off(t.fan, 3 * fan)
+    for k in range(count):
+        corners = out.corners[k]
+        t.corners[polygon + k] = corners
+        ox, oy, od = 0.0, 0.0, 0.0
+        for i in range(corners):
+            p, row = off(source, 3 * i), off(at, 3 * (i + 1))
+            row[0], row[1], row[2] = p[0], p[1], p[2] - moved
+            ox, oy, od = ox + p[0] / corners, oy + p[1] / corners, od + row[2] / corners
+        at[0], at[1], at[2] = ox, oy, od
+        a = off(at, 3 * corners)
+        for i in range(1, corners + 1):
+            b = off(at, 3 * i)
+            area = 0.5 * ((a[0] - ox) * (b[1] - oy) - (a[1] - oy) * (b[0] - ox))
+            mx, my, md = (
+                (ox + a[0] + b[0]) / 3.0,
+                (oy + a[1] + b[1]) / 3.0,
+                (od + a[2] + b[2]) / 3.0,
+            )
+            s0 += area
+            sx += area * mx
+            sy += area * my
+            h0 += area * md
+            sxx += area * (0.75 * mx * mx + (ox * ox + a[0] * a[0] + b[0] * b[0]) / 12.0)
+            sxy += area * (0.75 * mx * my + (ox * oy + a[0] * a[1] + b[0] * b[1]) / 12.0)
+            syy += area * (0.75 * my * my + (oy * oy + a[1] * a[1] + b[1] * b[1]) / 12.0)
+            hx += area * (0.75 * mx * md + (ox * od + a[0] * a[2] + b[0] * b[2]) / 12.0)
+            hy += area * (0.75 * my * md + (oy * od + a[1] * a[2] + b[1] * b[2]) / 12.0)
+            a = b
+        source, at = off(source, 3 * corners), off(at, 3 * (corners + 1))
+    depth, size = f[TF_DEPTH], f[TF_SIZE]
+    if not s0 > POINT_PATCH * size * size:  # an apex
+        at_point(c, point, depth / 3.0 if depth > 0.0 else depth)
+        return OK
+    cx, cy = sx / s0, sy / s0
+    for i in range(fan, fan + points):
+        row = off(t.fan, 3 * i)
+        row[0] -= cx
+        row[1] -= cy
+    f[TF_S] = s0
+    f[TF_JXX], f[TF_JXY], f[TF_JYY] = sxx - cx * sx, sxy - cx * sy, syy - cy * sy
+    f[TF_H], f[TF_HX], f[TF_HY] = h0, hx - cx * h0, hy - cy * h0
+    for i in range(3):
+        f[TF_C + i] = point[i] + cx * f[TF_T1 + i] + cy * f[TF_T2 + i]
+    return OK

@@ -1,0 +1,45 @@
+"""Contact wrenches of an explicit step: the one place that goes from options to a force law."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tangere._jit import kernel
+from tangere.contact.convex.options import ContactOptions
+from tangere.contact.point.forces import respond as respond_at_points
+from tangere.contact.volume.forces import add_wrenches
+from tangere.contact.volume.forces import respond as respond_over_patches
+from tangere.model import Hulls, Model, Sizes, State, Work
+
+
+class Share(NamedTuple):
+    """Pairs of the list that one call looks after; those of two bodies are never divided."""
+
+    first: int
+    end: int
+
+
+@kernel
+def contact_forces(
+    z: Sizes,
+    m: Model,
+    h: Hulls,
+    s: State,
+    w: Work,
+    dt: float,
+    step: int,
+    rooms: tuple[int, int],
+    options: ContactOptions,
+    share: Share,
+) -> int:
+    """Find the contacts of a share of the pairs and their wrenches; OK or SOUP_FULL."""
+    if options.single_point:
+        return respond_at_points(z, m, h, s, w, dt, step)
+    return respond_over_patches(z, m, h, s, w, dt, step, rooms, options, share.first, share.end)
+
+
+@kernel
+def sum_forces(s: State, w: Work, options: ContactOptions) -> None:
+    """Add the wrenches that wait in the pairs' rows, in their order, to `s.wrench`."""
+    if not options.single_point:
+        add_wrenches(s, w)

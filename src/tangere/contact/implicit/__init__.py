@@ -1,1 +1,0 @@
-"""The implicit step for whole scenes."""

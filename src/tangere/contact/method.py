@@ -1,0 +1,226 @@
+"""What a contact method is: one record, and the registry that everything reads it from.
+
+A method is a folder with a record in it. `Simulation`, `Session`, replay, the command line, the
+page, the warm-up and the docs take what they say and do of a method from its record, so a new one
+is one folder and one line: `methods.register(record)`, or an entry point of the group
+`tangere.methods` that names the record.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from tangere.errors import SceneError
+
+if TYPE_CHECKING:
+    from tangere.haptics.layout import Rig
+    from tangere.scene.compile import Compiled
+    from tangere.scene.scene import Scene
+    from tangere.session.tool_side import ToolSide
+    from tangere.steppers.stepper import Stepper
+
+ENTRY_POINTS = "tangere.methods"
+# Records within this package: a line for each.
+BUILT_IN = {
+    "volume": "tangere.contact.volume.method",
+    "point": "tangere.contact.point.method",
+    "penalty": "tangere.contact.penalty.method",
+}
+
+
+@dataclass(frozen=True)
+class Control:
+    """An option that the page offers, as a list of choices or as a slider."""
+
+    option: str
+    """Field of the options."""
+    label: str
+    hint: str
+    choices: Mapping[str, Any] = field(default_factory=dict)
+    """Values of the option by the words for them; none: it is a number."""
+    span: tuple[float, float, float] | None = None
+    """Least and greatest value of a number, and its steps."""
+    unit: str = ""
+    steppers: tuple[str, ...] | None = None
+    """Steppers with which it has an effect; None: with all."""
+    held: bool = True
+    """Whether it has an effect on a tool in a hand."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A contact method.
+
+    Names in `stepper`, `tool_side` and `warm_up` are imported when they are called: a record is
+    cheap to read.
+    """
+
+    name: str
+    options: type
+    """Frozen dataclass that a user may pass instead of the name."""
+    words: str
+    """One sentence, for the page, the command line and the docs."""
+    paper: str
+    """Key in references.bib."""
+    citation: str
+    """The paper in words."""
+    steppers: tuple[str, ...]
+    """That can run it, the default first; none: it is for a tool in a hand alone."""
+    stepper: Callable[[Compiled, Any, str, float], Stepper] | None
+    """(arrays of the scene, options, stepper, step) → what moves the scene."""
+    tool_side: Callable[[Scene, Any, float, list[Rig]], ToolSide]
+    """(scene, options, contact period, rigs) → what a session asks for packets."""
+    warm_up: Callable[[], None]
+    """Compiles what this method needs, and nothing else."""
+    bodies: frozenset[str] = frozenset({"rigid"})
+    parts: frozenset[str] = frozenset({"hull", "plane"})
+    controls: tuple[Control, ...] = ()
+    check: Callable[[Scene, Any, str], None] | None = None
+    """(scene, options, stepper): refuses what options and scene do not allow, in one line."""
+
+    def check_scene(self, scene: Scene, options: Any, stepper: str) -> None:
+        """Refuse what this method is not made for, in one line that says which one is."""
+        if not self.steppers:
+            others = ", ".join(repr(m.name) for m in methods.values() if m.steppers)
+            raise SceneError(
+                f"method {self.name!r} is for a tool in a hand: use Session(scene, "
+                f"method={self.name!r}), or here one of: {others}"
+            )
+        if stepper not in self.steppers:
+            raise SceneError(
+                f"unknown integrator {stepper!r}; method {self.name!r} can have: "
+                f"{', '.join(self.steppers)}"
+            )
+        self.check_bodies(scene)
+        if self.check is not None:
+            self.check(scene, options, stepper)
+
+    def check_bodies(self, scene: Scene) -> None:
+        """Refuse bodies and shapes that this method does not know."""
+        for body in scene.bodies:
+            for what, has, known in (
+                ("body", {body.kind}, "bodies"),
+                ("shape", set(body.shape.offers), "parts"),
+            ):
+                if not has & getattr(self, known):
+                    able = [m.name for m in methods.values() if has & getattr(m, known)]
+                    raise SceneError(
+                        f"{body.name!r}: method {self.name!r} knows no {what} of kind "
+                        f"{', '.join(sorted(has))}; use one of: {', '.join(able) or 'none does'}"
+                    )
+
+    def with_choices(self, choices: Mapping[str, Any], stepper: str, held: bool) -> Any:
+        """Options with what the page chose, of the controls that have an effect here."""
+        chosen = {
+            control.option: choices[control.option]
+            for control in self.controls_for(stepper, held)
+            if control.option in choices
+        }
+        return self.options(**chosen)
+
+    def controls_for(self, stepper: str, held: bool) -> list[Control]:
+        """Controls that have an effect."""
+        return [
+            control
+            for control in self.controls
+            if (control.held or not held)
+            and (control.steppers is None or stepper in control.steppers)
+        ]
+
+
+class Registry(Mapping[str, Method]):
+    """All methods by name; those of other packages come last."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, Method] = {}
+        self._searched = False
+
+    def register(self, record: Method) -> None:
+        """Make a method known."""
+        known = self._records.get(record.name)
+        if record.name in BUILT_IN and type(self)._built_in(record.name) is not record:
+            raise SceneError(f"method {record.name!r} exists: give yours another name")
+        if known is not None and known is not record:
+            raise SceneError(f"method {record.name!r} exists: give yours another name")
+        self._records[record.name] = record
+
+    def unregister(self, name: str) -> None:
+        """Forget a method of another package."""
+        self._records.pop(name, None)
+
+    @staticmethod
+    def _built_in(name: str) -> Method:
+        record: Method = importlib.import_module(BUILT_IN[name]).METHOD
+        return record
+
+    def _search(self) -> None:
+        """Methods of other packages, once; one that cannot be loaded is left out, with a word."""
+        if self._searched:
+            return
+        self._searched = True
+        from importlib.metadata import entry_points
+
+        for entry in entry_points(group=ENTRY_POINTS):
+            try:
+                self.register(entry.load())
+            except Exception as error:
+                warnings.warn(
+                    f"contact method {entry.name!r} of {entry.value} is left out: {error}",
+                    stacklevel=2,
+                )
+
+    def __getitem__(self, name: str) -> Method:
+        if name in BUILT_IN:
+            return self._built_in(name)
+        self._search()
+        return self._records[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self._search()
+        yield from BUILT_IN
+        yield from (name for name in self._records if name not in BUILT_IN)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def resolve(self, given: Any) -> tuple[Method, Any]:
+        """Record and options of what a user gave: a name, or options."""
+        if isinstance(given, str):
+            if given in self:
+                return self[given], self[given].options()
+            raise SceneError(f"unknown method {given!r}; choose one of: {', '.join(self)}")
+        for record in self.values():
+            if type(given) is record.options:
+                return record, given
+        raise SceneError(
+            f"unknown method {given!r}: give options or one of these names: {', '.join(self)}"
+        )
+
+
+methods = Registry()
+
+
+def to_words(options: Any) -> Any:
+    """Options as a file keeps them: a name, or the name with what was chosen."""
+    if isinstance(options, str):
+        return options
+    return {
+        "kind": type(options).__name__,
+        **{f.name: getattr(options, f.name) for f in fields(options)},
+    }
+
+
+def from_words(kept: Any) -> Any:
+    """What `to_words` made into words, for `Registry.resolve`."""
+    if isinstance(kept, str):
+        return kept
+    given = dict(kept)
+    kind = given.pop("kind", "")
+    for record in methods.values():
+        if record.options.__name__ == kind:
+            return record.options(**given)
+    raise SceneError(f"unknown method {kind!r}; choose one of: {', '.join(methods)}")

@@ -1,1 +1,0 @@
-"""How bodies move under given forces."""

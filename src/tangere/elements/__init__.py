@@ -1,0 +1,1 @@
+"""What acts between bodies within a step: force, Hessian, memory and energy of each kind."""

@@ -1,0 +1,309 @@
+"""What a round of Newton's method does for every body and every contact, in parts.
+
+Bodies that move, bodies that feel it, and contacts of those that move are listed per island
+(`Graph.moving`, `Graph.feeling`, `Touches.busy`); what is done for one of a list does not depend on
+the others, so threads can share it. Sums over a body's contacts are made by the body.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from tangere._jit import kernel
+from tangere._ptr import PtrF8, local_f8, off
+from tangere.elements.columns import (
+    TF_ARM_A,
+    TF_ARM_B,
+    TF_CN,
+    TF_CR,
+    TF_CT,
+    TF_ROLLS,
+    TF_T1,
+    TF_T2,
+    TF_TILT1,
+    TF_TILT2,
+    TI_A,
+    TI_EDGE,
+    TI_SQUARE,
+    Touch,
+    add_side,
+    touch,
+)
+from tangere.elements.friction_state import change
+from tangere.elements.patch import bend, evaluate
+from tangere.implicit.islands import is_large
+from tangere.implicit.task_queue import (
+    LEAST,
+    first_part,
+    next_part,
+    part_count,
+    part_range,
+    part_sum,
+)
+from tangere.model import Model
+from tangere.solver import MOVES, Solver
+
+# Tasks, beside those of `conjugate_gradients`.
+# For contacts of bodies that move (CHANGE: for all):
+EVALUATE = 16  # force
+BEND, BEND_HOPING = 17, 18  # curvature, after a share of the Newton step
+CHANGE = 19  # those that do not behave as was assumed, at a speed; gives their number
+# For bodies that move (BALANCE: that feel it):
+BALANCE = 20  # gradient and residual; gives the slope along the step
+CLEAR = 21  # columns of the matrix, where it is factored
+ASSEMBLE = 22  # rows of the matrix and the right-hand side
+GO = 23  # a share of the Newton step; gives the slope where they were
+
+
+@kernel
+def all_parts(m: Model, v: Solver, dt: float, task: int, island: int, number: float) -> float:
+    """Do a task for all of an island; returns the sum of what its parts give."""
+    parts = part_count(_items(v, task, island), _least(v, task, island))
+    part = first_part(v.queue, v.given, task, island, number, parts)
+    while part >= 0:
+        newton_part(m, v, dt, task, island, number, part)
+        part = next_part(v.queue, part, parts)
+    return part_sum(off(v.matrix.sums, v.graph.start[island]), parts)
+
+
+@kernel
+def _items(v: Solver, task: int, island: int) -> int:
+    """How many bodies or contacts a task is for."""
+    if task <= BEND_HOPING:
+        return int(v.touches.working[island])
+    if task == CHANGE:
+        return int(v.touches.start[island + 1] - v.touches.start[island])
+    return int(v.graph.feelers[island] if task == BALANCE else v.graph.movers[island])
+
+
+@kernel
+def _least(v: Solver, task: int, island: int) -> int:
+    """Bodies or contacts in the least part: there are no more parts than bodies, for their sums."""
+    if task >= BALANCE:
+        return LEAST
+    g, t = v.graph, v.touches
+    bodies = g.start[island + 1] - g.start[island]
+    contacts = t.start[island + 1] - t.start[island]
+    return int(LEAST * max(1, (contacts + bodies - 1) // bodies))
+
+
+@kernel
+def newton_part(
+    m: Model, v: Solver, dt: float, task: int, island: int, number: float, part: int
+) -> None:
+    """Do one part of a task."""
+    g, t = v.graph, v.touches
+    first, end = part_range(_items(v, task, island), _least(v, task, island), part)
+    total = 0.0
+    start = g.start[island] if task >= BALANCE else t.start[island]
+    for k in range(start + first, start + end):
+        if task == EVALUATE:
+            evaluate(t, touch(t, t.busy[k]), v.ahead.twist, dt)
+        elif task <= BEND_HOPING:
+            bend(t, touch(t, t.busy[k]), v.ahead.twist, dt, task == BEND_HOPING, number)
+        elif task == CHANGE:
+            if change(v, touch(t, t.list[k]), dt, is_large(g, island), number):
+                total += 1.0
+        elif task == BALANCE:
+            total += _balance(m, v, dt, g.feeling[k])
+        elif task == GO:
+            total += _go(v, g.member[g.moving[k]], number)
+        elif task == CLEAR:
+            for j in range(36 * g.column[g.moving[k]], 36 * g.column[g.moving[k] + 1]):
+                v.matrix.lower[j] = 0.0
+        else:
+            _assemble(m, v, dt, g.moving[k], g.direct[island] != 0)
+    v.matrix.sums[g.start[island] + part] = total
+
+
+@kernel
+def _balance(m: Model, v: Solver, dt: float, p: int) -> float:
+    """Gradient at place p, and what is out of balance [m/s]; returns the slope along the step."""
+    g, h, t = v.graph, v.ahead, v.touches
+    i = g.member[p]
+    row, now, free = off(h.gradient, 6 * i), off(h.twist, 6 * i), off(h.free, 6 * i)
+    inertia = off(h.inertia, 9 * i)
+    for k in range(3):
+        row[k] = m.mass[i] * (now[k] - free[k])
+        row[3 + k] = 0.0
+        for j in range(3):
+            row[3 + k] += inertia[3 * k + j] * (now[3 + j] - free[3 + j])
+    for at in range(g.beside_start[p], g.beside_start[p + 1]):
+        edge, side = g.beside[at] // 2, g.beside[at] % 2
+        k = t.first[edge]
+        while k < t.used[0] and touch(t, k).ints[TI_EDGE] == edge:
+            add_side(touch(t, k), side, -dt, row)
+            k += 1
+    push, turn, slope = 0.0, 0.0, 0.0
+    least = m.inertia[3 * i]
+    for k in range(3):
+        push += row[k] * row[k]
+        turn += row[3 + k] * row[3 + k]
+        least = min(least, m.inertia[3 * i + k])
+    # a turn counts by the speed it gives at the radius of gyration
+    h.unbalance[i] = sqrt(push) / m.mass[i] + sqrt(turn / (m.mass[i] * least))
+    if g.still[p] == MOVES:
+        for k in range(6):
+            slope += row[k] * v.matrix.x[6 * i + k]
+    return slope
+
+
+@kernel
+def _go(v: Solver, i: int, length: float) -> float:
+    """Move body i to a share of the Newton step; returns the slope along it, by the gradient."""
+    h, slope = v.ahead, 0.0
+    for k in range(6 * i, 6 * i + 6):
+        h.twist[k] = h.base[k] + length * v.matrix.x[k]
+        slope += h.gradient[k] * v.matrix.x[k]
+    return slope
+
+
+@kernel
+def _assemble(m: Model, v: Solver, dt: float, p: int, direct: bool) -> None:
+    """M + dt Jᵀ C J: the diagonal block at place p, and those of its edges to earlier bodies."""
+    g, a, h, t = v.graph, v.matrix, v.ahead, v.touches
+    i = g.member[p]
+    block, coupling = off(a.diagonal, 36 * p), local_f8(36)
+    for k in range(36):
+        block[k] = 0.0
+    for k in range(3):
+        block[7 * k] = m.mass[i]
+        for j in range(3):
+            block[6 * (3 + k) + 3 + j] = h.inertia[9 * i + 3 * k + j]
+    entry = 0 if direct else g.entry[g.rank[p]]
+    for at in range(g.beside_start[p], g.beside_start[p + 1]):
+        edge, side = g.beside[at] // 2, g.beside[at] % 2
+        other = g.edges[g.beside[at] ^ 1]
+        q = g.place[other] if other >= 0 else p
+        if direct:
+            couples = q < p and g.still[q] == MOVES
+        else:
+            couples = 0 <= g.rank[q] < g.rank[p]
+        curves = False
+        for k in range(36):
+            coupling[k] = 0.0
+        k = t.first[edge]
+        while k < t.used[0] and touch(t, k).ints[TI_EDGE] == edge:
+            if _curves(touch(t, k)):
+                _add_contact(touch(t, k), side, dt, block, couples, coupling)
+                curves = True
+            k += 1
+        if couples and direct:
+            for k in range(36):
+                a.lower[36 * g.block[edge] + k] += coupling[k]
+        elif couples:
+            link = off(a.links, 3 * entry)
+            link[0], link[1], link[2] = g.rank[p], g.rank[q] if curves else -1, entry
+            for k in range(36):
+                a.scaled[36 * entry + k] = coupling[k]
+            entry += 1
+    for k in range(6 * i, 6 * i + 6):
+        a.x[k] = -h.gradient[k]
+        h.base[k] = h.twist[k]
+
+
+@kernel
+def _curves(c: Touch) -> bool:
+    """Whether a contact resists any motion: it does not unless it presses."""
+    largest = 0.0
+    for k in range(6):
+        largest = max(largest, abs(c.floats[TF_CN + k]), abs(c.floats[TF_CT + k]))
+    return largest > 0.0
+
+
+@kernel
+def _add_contact(
+    c: Touch, side: int, dt: float, block: PtrF8, couples: bool, coupling: PtrF8
+) -> None:
+    """Add dt Jᵀ C J of one contact to a body's diagonal block, and to that of its edge.
+
+    About the contact's centre, world axes: U on velocities, W on rotations, X between them; moved
+    to a body's centre by its arm.
+    """
+    f = c.floats
+    local = local_f8(36)
+    j, other, product = local_f8(36), local_f8(36), local_f8(36)
+    cn, ct = off(f, TF_CN), off(f, TF_CT)
+    local[0], local[1], local[2] = cn[0], cn[1], cn[2]
+    local[6], local[7], local[8] = cn[1], cn[3], cn[4]
+    local[12], local[13], local[14] = cn[2], cn[4], cn[5]
+    local[21], local[22], local[23] = ct[0], ct[1], ct[2]
+    local[27], local[28], local[29] = ct[1], ct[3], ct[4]
+    local[33], local[34], local[35] = ct[2], ct[4], ct[5]
+    _map(f, off(f, TF_ARM_A if side == TI_A else TF_ARM_B), j)
+    rolls = c.ints[TI_SQUARE] == 1
+    _times(local, j, dt, product)
+    _add_square(block, j, product, 1.0, rolls)
+    if couples:  # C is symmetric: Jᵀ C J_other = (C J)ᵀ J_other
+        _map(f, off(f, TF_ARM_B if side == TI_A else TF_ARM_A), other)
+        _add_square(coupling, product, other, -1.0, rolls)
+    if f[TF_ROLLS] > 0.0:
+        _add_rolling(f, dt, block)
+        if couples:
+            _add_rolling(f, -dt, coupling)
+
+
+@kernel
+def _add_rolling(f: PtrF8, scale: float, block: PtrF8) -> None:
+    """Add the curvature of the torque against rolling to the rotations of a block."""
+    t1, t2, c = off(f, TF_T1), off(f, TF_T2), off(f, TF_CR)
+    for i in range(3):
+        for j in range(3):
+            mixed = c[1] * (t1[i] * t2[j] + t2[i] * t1[j])
+            curve = c[0] * t1[i] * t1[j] + mixed + c[2] * t2[i] * t2[j]
+            block[6 * (3 + i) + 3 + j] += scale * curve
+
+
+@kernel
+def _map(f: PtrF8, arm: PtrF8, out: PtrF8) -> None:
+    """6 x 6 map from a body's twist to the local one, rows n: u, 1: w, 2: w, 1: u, 2: u, n: w."""
+    for k in range(3):
+        axis = off(f, 3 * k)  # n, t1, t2
+        turn = 5 if k == 0 else k  # row of its rotation
+        move = 0 if k == 0 else 2 + k
+        row = off(out, 6 * move)
+        row[0], row[1], row[2] = axis[0], axis[1], axis[2]
+        # n·(ω × p) = ω·(p × n)
+        row[3] = arm[1] * axis[2] - arm[2] * axis[1]
+        row[4] = arm[2] * axis[0] - arm[0] * axis[2]
+        row[5] = arm[0] * axis[1] - arm[1] * axis[0]
+        row = off(out, 6 * turn)
+        row[0], row[1], row[2] = 0.0, 0.0, 0.0
+        if k > 0:
+            axis = off(f, TF_TILT1 if k == 1 else TF_TILT2)
+        row[3], row[4], row[5] = axis[0], axis[1], axis[2]
+
+
+@kernel
+def _times(local: PtrF8, j: PtrF8, dt: float, out: PtrF8) -> None:
+    """Out = dt C J for the two 3 x 3 halves of C."""
+    for half in range(2):
+        x = off(j, 18 * half)
+        for r in range(3):
+            row = off(local, 6 * (3 * half + r) + 3 * half)
+            to = off(out, 6 * (3 * half + r))
+            a, b, c = dt * row[0], dt * row[1], dt * row[2]
+            for k in range(6):
+                to[k] = a * x[k] + b * x[6 + k] + c * x[12 + k]
+
+
+@kernel
+def _add_square(block: PtrF8, a: PtrF8, b: PtrF8, sign: float, rolls: bool) -> None:
+    """Block ← block + sign Aᵀ B, a row at a time as in implicit.blocks.
+
+    rolls: the rows of tilt are none.
+    """
+    for r in range(6):
+        row = off(block, 6 * r)
+        c0, c1, c2, c3, c4, c5 = row[0], row[1], row[2], row[3], row[4], row[5]
+        for q in range(6):
+            if rolls and 1 <= q <= 2:
+                continue
+            x, y = sign * a[6 * q + r], off(b, 6 * q)
+            c0 += x * y[0]
+            c1 += x * y[1]
+            c2 += x * y[2]
+            c3 += x * y[3]
+            c4 += x * y[4]
+            c5 += x * y[5]
+        row[0], row[1], row[2], row[3], row[4], row[5] = c0, c1, c2, c3, c4, c5

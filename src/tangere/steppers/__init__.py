@@ -1,0 +1,1 @@
+"""How a scene goes on by one step."""
