@@ -32,7 +32,7 @@ class Simulation:
         *,
         method: Any = "volume",
         dt: float = 1e-3,
-        integrator: str = "implicit",
+        integrator: str | None = None,
     ) -> None:
         """Compile the scene; nothing moves yet.
 
@@ -40,14 +40,13 @@ class Simulation:
             scene: What there is; later changes to it have no effect.
             method: Name of a contact method, or its options, such as `Volume(friction="vertex")`.
             dt: Step [s].
-            integrator: "implicit" (stiff contacts at any step), or "explicit" (semi-implicit Euler,
-                the papers' setting).
+            integrator: One of the method's steppers, by default its first: "implicit" (stiff contacts
+                at any step), "explicit" (semi-implicit Euler, the papers' setting).
         """
         if not isinstance(scene, Scene):
             raise SceneError(f"Simulation needs a Scene, not {type(scene).__name__}")
         self.record, self.method = methods.resolve(method)
-        self.integrator = integrator
-        self.record.check_scene(scene, self.method, integrator)
+        self.integrator = self.record.check_scene(scene, self.method, integrator)
         self.dt = _step(dt)
         if not scene.bodies:
             raise SceneError("scene has no bodies: add one with scene.add_body(…)")
@@ -55,7 +54,7 @@ class Simulation:
         self._floors = tuple(scene.floors)
         self._names = {body.name: body.index for body in scene.bodies}
         self.stepper: Stepper = _stepper(
-            self.record, compile_scene(scene), self.method, integrator, self.dt
+            self.record, compile_scene(scene), self.method, self.integrator, self.dt
         )
 
     @property

@@ -262,3 +262,19 @@ def move_bodies(z: Sizes, m: Model, s: State, dt: float) -> bool:
         torque = (row[3] + more[3], row[4] + more[4], row[5] + more[5])
         move_body(m, s, i, dt, f, torque)
     return True
+
+
+@kernel
+def free_step(z: Sizes, model: Model, state: State, dt: float) -> bool:
+    """Move all bodies by gravity, springs and `State.wrench`, for callers with arrays.
+
+    False, and nothing moved, when one would be lost.
+    """
+    m, s = model_pointers(model), state_pointers(state)
+    for k in range(6 * (z.bodies + z.floors)):
+        s.applied[k] = 0.0
+    spring_forces(m, s, z.springs, s.applied)
+    if not move_bodies(z, m, s, dt):
+        return False
+    s.time[0] += dt
+    return True

@@ -78,18 +78,26 @@ class Method:
     """Compiles what this method needs, and nothing else."""
     bodies: frozenset[str] = frozenset({"rigid"})
     parts: frozenset[str] = frozenset({"hull", "plane"})
+    packets: tuple[str, ...] = ("planes", "linear", "held")
+    """What it can tell a servo, the default first: unilateral planes, the wrench with its
+    derivative, the wrench alone."""
     controls: tuple[Control, ...] = ()
     check: Callable[[Scene, Any, str], None] | None = None
     """(scene, options, stepper): refuses what options and scene do not allow, in one line."""
 
-    def check_scene(self, scene: Scene, options: Any, stepper: str) -> None:
-        """Refuse what this method is not made for, in one line that says which one is."""
+    def check_scene(self, scene: Scene, options: Any, stepper: str | None = None) -> str:
+        """The stepper to take, this or the method's first.
+
+        Raises:
+            SceneError: The method is not made for this scene; in one line that says which one is.
+        """
         if not self.steppers:
             others = ", ".join(repr(m.name) for m in methods.values() if m.steppers)
             raise SceneError(
                 f"method {self.name!r} is for a tool in a hand: use Session(scene, "
                 f"method={self.name!r}), or here one of: {others}"
             )
+        stepper = self.steppers[0] if stepper is None else stepper
         if stepper not in self.steppers:
             raise SceneError(
                 f"unknown integrator {stepper!r}; method {self.name!r} can have: "
@@ -98,6 +106,7 @@ class Method:
         self.check_bodies(scene)
         if self.check is not None:
             self.check(scene, options, stepper)
+        return stepper
 
     def check_bodies(self, scene: Scene) -> None:
         """Refuse bodies and shapes that this method does not know."""

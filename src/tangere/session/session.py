@@ -93,7 +93,7 @@ class Session:
         rate: float = 1000.0,
         contact_rate: float | None = None,
         latency: int = 0,
-        contact: ContactModel = "planes",
+        contact: ContactModel | None = None,
         tool_step: ToolStep = "implicit",
         safety: Safety | None = None,
     ) -> None:
@@ -106,8 +106,9 @@ class Session:
             rate: Of the servo [Hz].
             contact_rate: Of the contact loop [Hz]; that of the servo if not given.
             latency: Contact periods between a query and its use, on the virtual clock.
-            contact: What the servo knows of contacts between two packets: unilateral planes, the
-                wrench with its derivative, or the wrench alone.
+            contact: What the servo knows of contacts between two packets: "planes" (unilateral),
+                "linear" (the wrench with its derivative) or "held" (the wrench alone); by default
+                the first that the method can tell.
             tool_step: Integrator of the tools.
             safety: Limits at the devices; those of each device if not given.
         """
@@ -120,11 +121,13 @@ class Session:
         self.period = _period(self.rate, contact_rate)
         self.devices = _devices(device, scene.tools)
         self.latency = int(_between("latency", latency, 0, 100))
-        choose("contact", contact, get_args(ContactModel))
         choose("tool_step", tool_step, get_args(ToolStep))
         record, self.method = methods.resolve(method)
         record.check_bodies(scene)
-        self.options = {"contact": contact, "tool_step": tool_step}
+        told = choose(
+            f"contact of method {record.name!r}", contact or record.packets[0], record.packets
+        )
+        self.options: dict[str, str] = {"contact": told, "tool_step": tool_step}
         self.safety = safety
         self.rigs = [self._new_rig(*pair) for pair in zip(scene.tools, self.devices, strict=True)]
         dt = self.period / self.rate
