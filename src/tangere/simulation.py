@@ -40,8 +40,8 @@ class Simulation:
             scene: What there is; later changes to it have no effect.
             method: Name of a contact method, or its options, such as `Volume(friction="vertex")`.
             dt: Step [s].
-            integrator: One of the method's steppers, by default its first: "implicit" (stiff contacts
-                at any step), "explicit" (semi-implicit Euler, the papers' setting).
+            integrator: One of the method's steppers, its first if not given: "implicit" (stiff
+                contacts at any step), "explicit" (semi-implicit Euler, the papers' setting).
         """
         if not isinstance(scene, Scene):
             raise SceneError(f"Simulation needs a Scene, not {type(scene).__name__}")

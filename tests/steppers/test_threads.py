@@ -14,7 +14,7 @@ from tangere.bench import heap as fall
 from tangere.collision.broad import BITS
 from tangere.contact.convex import set_up
 from tangere.contact.convex.options import ContactOptions
-from tangere.implicit import conjugate_gradients, islands, problem
+from tangere.implicit import conjugate_gradients, large, partition
 from tangere.implicit.task_queue import BITS as TICKET_BITS
 from tangere.implicit.task_queue import JOB, LEFT, NEXT, ROUNDS
 from tangere.model import OK
@@ -120,7 +120,7 @@ def test_a_large_heap_does_not_care_who_solves_what() -> None:
 def test_islands_that_are_solved_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = moved(heap(), 1, "implicit", steps=4)
     monkeypatch.setattr(schedule, "CROWD", 2)
-    for module in (set_up, problem, conjugate_gradients, islands):
+    for module in (set_up, large, conjugate_gradients, partition):
         monkeypatch.setattr(module, "LEAST", 1)
     for size in (1, 2):
         together = moved(heap(), size, "implicit", steps=4)

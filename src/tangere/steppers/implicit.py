@@ -61,18 +61,17 @@ from tangere.elements.columns import (
     local_twist,
     touch,
 )
-from tangere.elements.contact_energy import forestall, overdrawn, set_limit
-from tangere.elements.friction_state import let_go
+from tangere.elements.contact_energy import overdrawn, set_limit
 from tangere.elements.patch import evaluate
 from tangere.implicit.energy_books import close_books, open_books
 from tangere.implicit.islands import (
     edge_body,
     edge_island,
     find_islands,
-    is_large,
     same_edges,
 )
-from tangere.implicit.newton import ROUGHLY, SLIPS, TOLERANCE
+from tangere.implicit.large import is_large, predict_changes
+from tangere.implicit.newton import ROUGHLY, TOLERANCE
 from tangere.implicit.remember import finish, settle
 from tangere.implicit.step_context import PASSES, StepContext, moves, stamped
 from tangere.maths.quat import matrix_into, product, turn_back, unit
@@ -102,7 +101,7 @@ from tangere.model import (
     state_pointers,
     work_pointers,
 )
-from tangere.solver import REPORT_PASSES, REPORT_RESIDUAL, REPORT_SOLVES, Graph
+from tangere.solver import REPORT_PASSES, REPORT_RESIDUAL, REPORT_SOLVES, Solver
 from tangere.steppers.profile import lap, start_clock
 from tangere.steppers.schedule import UNSOLVED, help_out, solve_islands
 
@@ -263,7 +262,9 @@ def find_contacts(e: StepContext, attempt: int, fresh: bool, changed: int) -> in
             for k in range(6):
                 v.ahead.twist[6 * i + k] = v.ahead.free[6 * i + k]
     v.report[REPORT_PASSES] = attempt + 1
-    _foresee(here, attempt == SECOND)
+    for island in range(v.graph.known[1]):
+        if is_large(v, island):
+            predict_changes(v, island, e.dt, attempt == SECOND)
     lap(times, DETECT if attempt == FIRST else DETECT_AGAIN)
     return OK
 
@@ -321,25 +322,6 @@ def report(e: StepContext) -> None:
     v.report[REPORT_RESIDUAL] = 0.0
     for island in range(v.graph.known[1]):
         v.report[REPORT_RESIDUAL] = max(v.report[REPORT_RESIDUAL], v.residual[island])
-
-
-@kernel
-def _foresee(e: StepContext, again: bool) -> None:
-    """In large islands, change contacts that by the guess will not behave as they are taken to.
-
-    A few of thousands always do, and to find them by a solution would mean to solve it all again.
-    again: the guess is the motion found by a pass, not that of the last step.
-    """
-    v = e.w.solver
-    t = v.touches
-    for island in range(v.graph.known[1]):
-        if is_large(v.graph, island):
-            for at in range(t.start[island], t.start[island + 1]):
-                c = touch(t, t.list[at])
-                if c.ints[TI_NEW] == 1:
-                    let_go(v, c, e.dt, SLIPS)
-                    if again:
-                        forestall(t, c, e.dt)
 
 
 @kernel
@@ -500,7 +482,7 @@ def _graph(e: StepContext) -> int:
             a, b = i, j
         c.ints[TI_EDGE] = edges - 1
     if not same_edges(g, edges):
-        status = find_islands(e.z, g, e.s.position, edges, e.rooms[3])
+        status = find_islands(e.z, g, e.w.solver.large, e.s.position, edges, e.rooms[3])
         if status != OK:
             return status
     islands = g.known[1]
@@ -518,16 +500,17 @@ def _graph(e: StepContext) -> int:
             c = touch(t, k)
             if c.ints[TI_EDGE] >= 0:
                 island = _island(e, c)
-                if _is_late(g, island, c.ints[TI_EDGE]) == late:
+                if _is_late(e.w.solver, island, c.ints[TI_EDGE]) == late:
                     t.list[g.fill[island]] = k
                     g.fill[island] += 1
     return OK
 
 
 @kernel
-def _is_late(g: Graph, island: int, edge: int) -> bool:
+def _is_late(v: Solver, island: int, edge: int) -> bool:
     """Whether an edge has a body in the second half of its island, which is another thread's."""
-    return bool(g.direct[island] == 0 and g.place[edge_body(g, edge)] >= g.half[island])
+    g = v.graph
+    return bool(is_large(v, island) and g.place[edge_body(g, edge)] >= v.large.split[island])
 
 
 @kernel

@@ -73,7 +73,7 @@ def rigid_stepper(
 
 
 class RigidStepper:
-    """What the steppers of rigid bodies share; one of another method has an `advance` of its own."""
+    """What the steppers of rigid bodies share; each has an `advance` of its own."""
 
     name = ""
     stages: tuple[str, ...] = ()
