@@ -69,7 +69,7 @@ def scene(count: int, kind: str = "cube", number: int = 0) -> tg.Scene:
 def measure(
     rounds: int = 20,
     counts: tuple[int, ...] = COUNTS,
-    integrators: tuple[str, ...] = tuple(methods["volume"].steppers),
+    integrators: tuple[str, ...] = tuple(methods[methods.default].steppers),
 ) -> Result:
     """Time per step and memory of all sizes; a round is one call of a few steps."""
     begin = time.perf_counter()
