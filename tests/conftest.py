@@ -21,7 +21,13 @@ settings.load_profile("tangere")
 # These spend little time in kernels: in plain Python the whole folder counts as `nojit` ...
 PLAIN_FOLDERS = {"experiments", "geometry", "scene", "viewer"}
 # ... but for whole experiments and scenes that run for seconds.
-LONG_FILES = {"test_claims.py", "test_energy_audit.py", "test_held_session.py", "test_watch.py"}
+LONG_FILES = {
+    "test_claims.py",
+    "test_energy_audit.py",
+    "test_held_session.py",
+    "test_method_choice.py",
+    "test_watch.py",
+}
 
 # These run against the clock, with a servo on a core of its own: not beside other tests.
 LIVE_FOLDERS = {"session"}

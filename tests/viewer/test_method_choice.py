@@ -117,7 +117,7 @@ def assert_all_of_it_acts(settings: Settings, scene: tg.Scene, sliders: list[str
         ]
         assert any(acts) if control.span else all(acts), control.option
     for name in sliders:
-        assert differs(before, motion(replace(settings, **{name: FACTOR}), scene)), name
+        assert differs(before, motion(changed(settings, name, FACTOR), scene)), name
 
 
 def assert_nothing_is_missing(settings: Settings, scene: tg.Scene) -> None:
@@ -126,7 +126,7 @@ def assert_nothing_is_missing(settings: Settings, scene: tg.Scene) -> None:
     before = motion(settings, scene)
     here = offer(settings, scene)
     for factor in MATERIAL_FACTORS - here.factors:
-        after = motion(replace(settings, **{f"{factor}_factor": FACTOR}), scene)
+        after = motion(changed(settings, f"{factor}_factor", FACTOR), scene)
         np.testing.assert_array_equal(after, before)
     for control in (c for c in record.controls if c not in here.controls):
         for value in every_other_value(control, getattr(record.options(), control.option)):

@@ -364,8 +364,9 @@ class Panel:
         for name, *_ in CONTACT_SLIDERS:
             self._sliders[name].visible = name.removesuffix("_factor") in offer.factors
         self._verdict.visible = bool(offer.factors)
+        springs = any(tool.stiffness > 0.0 for tool in tools)  # not so where hand and tool are one
         for name, *_ in TOOL_SLIDERS:
-            self._sliders[name].visible = held
+            self._sliders[name].visible = springs if name.startswith("coupling") else held
         self._hand_verdict.visible = held
         self._device_folder.visible = self._record_folder.visible = held
         elsewhere = any(not tool.hand for tool in tools)
