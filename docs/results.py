@@ -346,7 +346,7 @@ def _imports(path: Path) -> frozenset[str]:
             found.add(node.module)
             found.update(f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            home = {**tangere._HOME, **tangere._MODULES}.get(node.attr)
+            home = {**tangere.HOME, **tangere.MODULES}.get(node.attr)
             if home and node.value.id == "tg":
                 found.add(f"tangere.{home}")
     return frozenset(n for n in found if n.startswith("tangere.") and _file(n).is_file())

@@ -30,7 +30,7 @@ class Simulation:
         self,
         scene: Scene,
         *,
-        method: Any = "volume",
+        method: Any = methods.default,
         dt: float = 1e-3,
         integrator: str | None = None,
     ) -> None:

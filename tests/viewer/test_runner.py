@@ -201,7 +201,7 @@ def test_a_push_moves_a_body_by_about_its_size(runner: Runner) -> None:
 
 
 def test_orders_of_the_page_are_obeyed(runner: Runner) -> None:
-    known = Known(frozenset({"blocks", "other"}), frozenset({"volume", "point"}), 2)
+    known = Known.of({"blocks", "other"}, runner.description)
     runner.start()
     for verb, *values in (
         ("pause", True),

@@ -88,7 +88,7 @@ class Session:
         self,
         scene: Scene,
         *,
-        method: Any = "volume",
+        method: Any = methods.default,
         device: str | Device | Sequence[str | Device] = "browser",
         rate: float = 1000.0,
         contact_rate: float | None = None,

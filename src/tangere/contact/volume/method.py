@@ -44,10 +44,14 @@ class Volume:
         choose("Volume algorithm", self.algorithm, get_args(Algorithm))
 
 
+def _per_area(options: Volume) -> bool:
+    return options.normalization == "none"
+
+
 def _check(scene: Scene, options: Volume, stepper: str) -> None:
     if options.friction == "vertex" and stepper == "implicit":
         raise SceneError("Volume friction 'vertex' needs integrator='explicit'")
-    if options.normalization == "none":
+    if _per_area(options):
         things: list[Body | Floor] = [*scene.bodies, *scene.floors]
         for thing in things:
             if thing.material.stiffness is None or thing.material.damping is None:
@@ -115,5 +119,6 @@ METHOD = Method(
             held=False,
         ),
     ),
+    per_area=_per_area,
     check=_check,
 )
