@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
 from tangere._jit import kernel
-from tangere._ptr import local_f8, local_i4, ptr
+from tangere._ptr import local_f8, local_i4, pointers, ptr
 from tangere.collision.clip import MAX_POLYGON
 from tangere.collision.distance import part_distance, placed, view
 from tangere.collision.dual import FAILED, FULL, centre, dual_volume, quickhull
 from tangere.geometry.checks import rotation
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.geometry.shapes import Box
-from tangere.model import Soup, soup_pointers
+from tangere.model import Soup
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int32]
@@ -52,7 +52,7 @@ def middle(planes: Array, guess: Array, out: Array) -> bool:
 @kernel
 def volume(a: Polyhedron, b: Polyhedron, guess: Array, soup: Soup, capacity: int) -> int:
     """Polygon count of the dual method."""
-    s = soup_pointers(soup)
+    s = pointers(soup)
     s.start[0] = 0
     return dual_volume(view(a), view(b), (guess[0], guess[1], guess[2]), s, 0, capacity)
 

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tangere._jit import kernel
+from tangere._ptr import pointers
 from tangere.implicit.block_cholesky import solve
 from tangere.implicit.islands import find_islands, list_moving, same_edges
 from tangere.model import Sizes
-from tangere.solver import Graph, Solver, new_solver, solver_pointers
+from tangere.solver import Graph, Solver, new_solver
 
 Array = NDArray[np.float64]
 Edges = list[tuple[int, int]]
@@ -18,26 +19,26 @@ Edges = list[tuple[int, int]]
 @kernel
 def _find(z: Sizes, v: Solver, count: int, room: int) -> int:
     """find_islands on arrays."""
-    p = solver_pointers(v)
+    p = pointers(v)
     return find_islands(z, p.graph, p.ahead.position, count, room)
 
 
 @kernel
 def _same(v: Solver, count: int) -> bool:
     """same_edges on arrays."""
-    return same_edges(solver_pointers(v).graph, count)
+    return same_edges(pointers(v).graph, count)
 
 
 @kernel
 def _solve(v: Solver, island: int, tolerance: float) -> int:
     """Solve on arrays."""
-    return solve(solver_pointers(v), island, tolerance)
+    return solve(pointers(v), island, tolerance)
 
 
 @kernel
 def _list_moving(v: Solver, island: int) -> None:
     """list_moving on arrays."""
-    list_moving(solver_pointers(v).graph, island)
+    list_moving(pointers(v).graph, island)
 
 
 def offer(v: Solver, edges: Edges) -> None:
