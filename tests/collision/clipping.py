@@ -12,9 +12,9 @@ from tangere._jit import kernel
 from tangere._ptr import pointers, ptr
 from tangere.collision.clip import clip_floor, clip_volume
 from tangere.collision.distance import placed, view
-from tangere.geometry.checks import rotation
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.geometry.shapes import Shape
+from tangere.maths.rotations import rotation_of
 from tangere.model import Soup, new_soup
 
 Array = NDArray[np.float64]
@@ -66,7 +66,7 @@ def at(
     orientation: tuple[float, ...] | Array = UPRIGHT,
 ) -> Polyhedron:
     """The first convex part of a shape in the world."""
-    return placed(shape.parts()[0], rotation(np.array(orientation)), np.array(position))
+    return placed(shape.parts()[0], rotation_of(np.array(orientation)), np.array(position))
 
 
 def fresh(capacity: int) -> Soup:

@@ -16,6 +16,7 @@ from tangere._ptr import pointers
 from tangere.collision.broad import NEVER, rebuild, update_boxes, update_pairs
 from tangere.contact.convex.options import ContactOptions
 from tangere.geometry.shapes import Box, Compound, Shape, Sphere
+from tangere.maths.rotations import rotation_of
 from tangere.model import (
     OK,
     PAIRS_FULL,
@@ -32,7 +33,7 @@ from tangere.model import (
     State,
     Work,
 )
-from tangere.scene.compile import Compiled, compile_scene, rotation_of
+from tangere.scene.compile import Compiled, compile_scene
 from tangere.scene.scene import Scene
 from tangere.simulation import Simulation
 from tangere.steppers.rigid import ExplicitStepper

@@ -39,7 +39,6 @@ from tangere.experiments import otaduy2005_free_spoon as free_spoon
 from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
 from tangere.experiments.figures import COLOURS, FAINT, INK, canvas, house_style
 from tangere.experiments.pictures import Camera
-from tangere.geometry.checks import rotation
 from tangere.geometry.shapes import Shape
 from tangere.haptics import layout
 from tangere.haptics.coupling import VirtualCoupling
@@ -85,8 +84,8 @@ from tangere.haptics.layout import (
 )
 from tangere.haptics.tool import step_along, step_once
 from tangere.maths.quat import product
+from tangere.maths.rotations import quaternion_of, rotation_of
 from tangere.maths.vec import Array
-from tangere.scene.compile import quaternion_of
 from tangere.scene.utensils import HANDLE_SHARE, SPOON_LENGTH, cup, spoon
 
 if TYPE_CHECKING:
@@ -411,8 +410,8 @@ def strip(result: Result) -> Figure:
     for i, instant in enumerate(np.array([0.05, 0.2, 0.35, 0.5, 0.65]) * p.seconds / 0.65):
         at = min(round(instant / p.dt), len(each.states)) - 1
         axes = figure.add_axes((i / 5 + 0.005, 0.1, 0.19, 0.89))
-        place, turned = each.states[at, :3], rotation(each.states[at, 3:7])
-        ghost_turn = rotation(hands[at, HAND_QUATERNION : HAND_QUATERNION + 4])
+        place, turned = each.states[at, :3], rotation_of(each.states[at, 3:7])
+        ghost_turn = rotation_of(hands[at, HAND_QUATERNION : HAND_QUATERNION + 4])
         ghost = hands[at, HAND_POSITION : HAND_POSITION + 3] - ghost_turn @ tool.grip
         cup_placed = (cup_shape, np.zeros(3), np.eye(3), "#b9c7d6")
         own = turned @ tool.inner
@@ -529,7 +528,7 @@ def hand(p: Params, tool: Tool) -> Array:
     later = np.maximum(t - p.pressed, 0.0)
     moving = (t > p.pressed).astype(float)
     rows = np.zeros((len(t), NHAND))
-    start = np.array(p.start) + rotation(_start_quaternion(tool)) @ tool.grip
+    start = np.array(p.start) + rotation_of(_start_quaternion(tool)) @ tool.grip
     slide = 2.0 * np.pi * p.slide_hertz
     rows[:, HAND_POSITION : HAND_POSITION + 3] = start
     rows[:, HAND_POSITION] += p.press * share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
@@ -632,7 +631,7 @@ def _rig(p: Params, tool: Tool, name: str) -> Rig:
 
 def _motion(y: Array, mass: float, inertia: Array) -> Array:
     """Position, quaternion, velocity and angular velocity of a tool."""
-    turned = rotation(y[TOOL_QUATERNION : TOOL_QUATERNION + 4])
+    turned = rotation_of(y[TOOL_QUATERNION : TOOL_QUATERNION + 4])
     spin = turned @ (turned.T @ y[TOOL_ANGULAR : TOOL_ANGULAR + 3] / inertia)
     return np.concatenate((y[:7], y[TOOL_MOMENTUM : TOOL_MOMENTUM + 3] / mass, spin))
 

@@ -21,7 +21,7 @@ import numpy as np
 
 import tangere as tg
 from tangere.experiments.peers import quiet
-from tangere.experiments.pictures import rotation
+from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
 
 SIGNS = tuple(itertools.product((-1.0, 1.0), repeat=3))  # of the corners of a cube
@@ -138,7 +138,7 @@ def _together(
 
 def _world_spin(start: Array) -> Array:
     """Angular velocity in world axes of one row of a toss [rad/s]."""
-    spin: Array = rotation(start[3:7]) @ start[10:13]
+    spin: Array = rotation_of(start[3:7]) @ start[10:13]
     return spin
 
 

@@ -23,7 +23,6 @@ from tangere.geometry.checks import (
     frozen,
     integer,
     positive,
-    rotation,
     show,
     unit,
     vector,
@@ -39,6 +38,7 @@ from tangere.geometry.polyhedron import (
     convex_polyhedron,
     solid_moments,
 )
+from tangere.maths.rotations import rotation_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -378,13 +378,13 @@ class Compound(Shape):
         placed = []
         for shape, (position, orientation) in zip(self.shapes, self.poses, strict=True):
             vertices, triangles = shape.surface()
-            placed.append((vertices @ rotation(orientation).T + position, triangles))
+            placed.append((vertices @ rotation_of(orientation).T + position, triangles))
         return joined(placed)
 
     def curves(self) -> tuple[Curve | None, ...]:
         """Those of all shapes, each at its pose."""
         return tuple(
-            curve and curve.moved(rotation(orientation), position)
+            curve and curve.moved(rotation_of(orientation), position)
             for shape, (position, orientation) in zip(self.shapes, self.poses, strict=True)
             for curve in shape.curves()
         )
@@ -392,7 +392,7 @@ class Compound(Shape):
     @cached_property
     def _parts(self) -> tuple[Polyhedron, ...]:
         return tuple(
-            part.moved(rotation(orientation), position)
+            part.moved(rotation_of(orientation), position)
             for shape, (position, orientation) in zip(self.shapes, self.poses, strict=True)
             for part in shape.parts()
         )
@@ -401,7 +401,7 @@ class Compound(Shape):
     def _moments(self) -> Moments:
         placed = []
         for shape, (position, orientation) in zip(self.shapes, self.poses, strict=True):
-            m, turn = shape.moments(), rotation(orientation)
+            m, turn = shape.moments(), rotation_of(orientation)
             placed.append(Moments(m.volume, turn @ m.centre + position, turn @ m.inertia @ turn.T))
         volume = sum(m.volume for m in placed)
         centre = sum((m.volume * m.centre for m in placed), np.zeros(3)) / volume

@@ -26,7 +26,8 @@ from tangere.haptics.layout import (
     TOOL_POSITION,
     Rig,
 )
-from tangere.scene.compile import principal_frame, quaternion_of, rotation_of
+from tangere.maths.rotations import quaternion_of, rotation_of
+from tangere.scene.compile import principal_frame
 from tangere.scene.scene import Body, Scene, Tool
 from tangere.session.tool_side import ToolSide
 from tangere.simulation import Simulation

@@ -24,7 +24,7 @@ from tangere.contact.penalty.contacts import (
 )
 from tangere.contact.penalty.method import Penalty
 from tangere.contact.penalty.tool_contact import PenaltyContact
-from tangere.geometry.checks import rotation
+from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
 
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
@@ -50,7 +50,7 @@ def about_x(angle: float) -> Array:
 
 def wrench_of(planes: Array, y: Array) -> Array:
     """Force and torque of the planes on a tool at another pose, law of a haptic loop."""
-    turn, total = rotation(y[3:7]), np.zeros(6)
+    turn, total = rotation_of(y[3:7]), np.zeros(6)
     for p in planes:
         a, n = turn @ p[PLANE_POINT : PLANE_POINT + 3], p[PLANE_NORMAL : PLANE_NORMAL + 3]
         below = n @ (y[:3] + a - p[PLANE_ANCHOR : PLANE_ANCHOR + 3]) + p[PLANE_TOLERANCE]
@@ -132,7 +132,7 @@ def test_the_force_is_continuous_as_contact_begins() -> None:
         (CUBE, about_x(0.6)),
         (CUBE, corner),
     ):
-        low = (tool.surface()[0] @ rotation(np.asarray(q)).T)[:, 2].min()
+        low = (tool.surface()[0] @ rotation_of(np.asarray(q)).T)[:, 2].min()
         contact = PenaltyContact(
             tool, [tg.Box((0.1, 0.1, 0.04))], options=Penalty(stiffness=K, tolerance=D)
         )

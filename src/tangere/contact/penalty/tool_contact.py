@@ -55,7 +55,8 @@ from tangere.contact.penalty.query import (
 )
 from tangere.contact.penalty.samples import Samples, surface_samples
 from tangere.errors import SceneError
-from tangere.geometry.checks import number, rotation, unit, vector
+from tangere.geometry.checks import number, unit, vector
+from tangere.maths.rotations import quat_conjugate, rotation_of
 from tangere.maths.vec import Array, LongArray, norm
 
 if TYPE_CHECKING:
@@ -326,8 +327,8 @@ def _inverse_frame(frame: Frame | None) -> Array:
         return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
     position = vector(frame[0], "PenaltyContact frame position")
     turned = unit(frame[1], "PenaltyContact frame orientation (w, x, y, z)", 4)
-    back = turned * np.array([1.0, -1.0, -1.0, -1.0])
-    return np.concatenate((-rotation(back) @ position, back))
+    back = quat_conjugate(turned)
+    return np.concatenate((-rotation_of(back) @ position, back))
 
 
 def _floor(floor: tuple[ArrayLike, float]) -> Array:
