@@ -20,6 +20,20 @@ from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, local_f8, off, pointers, ptr
+from tangere.contact_planes import (
+    MAX_PLANES,
+    NPLANE,
+    PLANE_ANCHOR,
+    PLANE_DAMPING,
+    PLANE_FRICTION,
+    PLANE_HOLD,
+    PLANE_NORMAL,
+    PLANE_POINT,
+    PLANE_SHEAR,
+    PLANE_STIFFNESS,
+    PLANE_TOLERANCE,
+    PLANE_VELOCITY,
+)
 from tangere.elements.columns import (
     PATCH_KIND,
     SPRING_KIND,
@@ -51,9 +65,7 @@ from tangere.haptics.layout import (
     HAND_POSITION,
     HAND_QUATERNION,
     HAND_VELOCITY,
-    MAX_PLANES,
     NPACKET,
-    NPLANE,
     PACKET_COUNT,
     PACKET_DAMPING,
     PACKET_DEPTH,
@@ -65,16 +77,6 @@ from tangere.haptics.layout import (
     PACKET_TIME,
     PACKET_TRUNCATED,
     PACKET_WRENCH,
-    PLANE_ANCHOR,
-    PLANE_DAMPING,
-    PLANE_FRICTION,
-    PLANE_HOLD,
-    PLANE_NORMAL,
-    PLANE_POINT,
-    PLANE_SHEAR,
-    PLANE_STIFFNESS,
-    PLANE_TOLERANCE,
-    PLANE_VELOCITY,
     TOOL_ANGULAR,
     TOOL_MOMENTUM,
     TOOL_POSITION,

@@ -27,6 +27,7 @@ from tangere.contact.penalty.clusters import (
     new_response,
 )
 from tangere.contact.penalty.contacts import (
+    CLUSTER_DEPTH,
     CONTACT_ANCHOR,
     CONTACT_BODY,
     CONTACT_DEPTH,
@@ -36,7 +37,6 @@ from tangere.contact.penalty.contacts import (
     CONTACT_POINT,
     NCONTACT,
     NPOSE,
-    PLANE_DEPTH,
     POSE_OMEGA,
     POSE_POSITION,
     POSE_QUATERNION,
@@ -209,7 +209,7 @@ class PenaltyContact:
         *,
         period: float = 1e-3,
     ) -> Array:
-        """Planes of the contact with everything in a new place, shape (planes, NPLANE).
+        """Planes of the contact with everything in a new place, shape (planes, NCLUSTER).
 
         The array is overwritten by the next call, as are `response` and `contacts`.
 
@@ -267,7 +267,7 @@ class PenaltyContact:
 
     @property
     def planes(self) -> Array:
-        """Planes of the last update, shape (planes, NPLANE)."""
+        """Planes of the last update, shape (planes, NCLUSTER)."""
         return self.response.planes[: self.clusters.state[STATE_PLANES]]
 
     @property
@@ -278,7 +278,7 @@ class PenaltyContact:
     @property
     def depth(self) -> float:
         """Deepest overlap of a plane of the last update [m]; 0 without planes."""
-        return float(self.planes[:, PLANE_DEPTH].max(initial=0.0))
+        return float(self.planes[:, CLUSTER_DEPTH].max(initial=0.0))
 
     def _check_poses(self) -> None:
         poses = self.placed.poses
