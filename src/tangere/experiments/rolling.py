@@ -31,10 +31,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import tangere as tg
-from tangere.experiments import pictures, round_engines
+from tangere.experiments import engine_worlds, pictures, round_engines
+from tangere.experiments.engine_worlds import Thing
 from tangere.experiments.experiment import Claim, Experiment, PeerParams, Reading, Tell, silent
 from tangere.experiments.figures import COLOURS, INK, canvas, house_style
-from tangere.experiments.round_engines import ALONG_X, ALONG_Y, Setup, Step, Thing, Track
+from tangere.experiments.round_engines import ALONG_X, ALONG_Y, Setup, Step, Track
 from tangere.experiments.spinning import friction_torque
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class Result:
 def run(params: Params, tell: Tell = silent) -> Result:
     """Roll, slide, press and spin, in tangere and beside it in the other engines."""
     p = params
-    result = Result(p, {}, {}, {}, {}, {}, {}, round_engines.installed() if p.with_peers else ())
+    result = Result(p, {}, {}, {}, {}, {}, {}, engine_worlds.installed() if p.with_peers else ())
     plan = [(dt, Step(dt)) for dt in p.steps]
     plan += [(p.explicit_step, Step(p.explicit_step, integrator="explicit"))]
     plan += [(dt, Step(dt, engine)) for engine in result.others for dt in p.steps]
