@@ -12,8 +12,9 @@ from tangere.contact.method import Method, methods
 from tangere.errors import SceneError
 from tangere.geometry.checks import unit, vector
 from tangere.grip import Grip
+from tangere.maths.rotations import quat_conjugate, quat_product, rotation_of
 from tangere.maths.vec import Array
-from tangere.scene.compile import compile_scene, quat_product, rotation_of
+from tangere.scene.compile import compile_scene
 from tangere.scene.scene import Body, Floor, Scene
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class Simulation:
     def orientations(self) -> Array:
         """Orientations of all shape frames (w, x, y, z), shape (n, 4)."""
         n = len(self._bodies)
-        back = self.arrays.principal * np.array([1.0, -1.0, -1.0, -1.0])
+        back = quat_conjugate(self.arrays.principal)
         return quat_product(self.arrays.state.quaternion[:n], back)
 
     @property
@@ -201,7 +202,7 @@ class BodyState:
     def orientation(self) -> Array:
         """Orientation of the shape frame (w, x, y, z)."""
         c, i = self._sim.arrays, self._i
-        back = c.principal[i] * np.array([1.0, -1.0, -1.0, -1.0])
+        back = quat_conjugate(c.principal[i])
         return quat_product(c.state.quaternion[i], back)
 
     @orientation.setter

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tangere._jit import kernel
-from tangere._ptr import ptr
 from tangere.maths.vec import Array, IntArray, LongArray
 
 NTI, NTF = 15, 117  # columns of Touches.ints and Touches.floats
@@ -212,101 +210,6 @@ NL = 4
 NQ = 24  # words of Solver.queue
 # Entries of Large.state
 ACTIVE, ADJACENT, HELD = 0, 1, 2
-
-
-@kernel
-def solver_pointers(v: Solver) -> Solver:
-    """The implicit step's arrays as pointers."""
-    g, large, a, h = v.graph, v.large, v.matrix, v.ahead
-    return Solver(
-        Graph(
-            ptr(g.known),
-            ptr(g.fresh),
-            ptr(g.edges),
-            ptr(g.parent),
-            ptr(g.island),
-            ptr(g.start),
-            ptr(g.member),
-            ptr(g.place),
-            ptr(g.edge_start),
-            ptr(g.edge_list),
-            ptr(g.block),
-            ptr(g.direct),
-            ptr(g.column),
-            ptr(g.row),
-            ptr(g.adjacency_start),
-            ptr(g.adjacency),
-            ptr(g.fill),
-            ptr(g.degree),
-            ptr(g.head),
-            ptr(g.before),
-            ptr(g.after),
-            ptr(g.bits),
-        ),
-        Large(
-            ptr(large.split),
-            ptr(large.state),
-            ptr(large.active),
-            ptr(large.nearby),
-            ptr(large.active_count),
-            ptr(large.nearby_count),
-            ptr(large.elements),
-            ptr(large.element_count),
-            ptr(large.rank),
-            ptr(large.second),
-            ptr(large.separator),
-            ptr(large.entry),
-            ptr(large.entries),
-        ),
-        Matrix(
-            ptr(a.diagonal),
-            ptr(a.lower),
-            ptr(a.x),
-            ptr(a.links),
-            ptr(a.bounds),
-            ptr(a.scaled),
-            ptr(a.y),
-            ptr(a.r),
-            ptr(a.p),
-            ptr(a.t),
-            ptr(a.f),
-            ptr(a.sums),
-        ),
-        Ahead(
-            ptr(h.position),
-            ptr(h.quaternion),
-            ptr(h.rotation),
-            ptr(h.guess),
-            ptr(h.twist),
-            ptr(h.free),
-            ptr(h.base),
-            ptr(h.gradient),
-            ptr(h.inertia),
-            ptr(h.unbalance),
-        ),
-        touches_pointers(v.touches),
-        ptr(v.report),
-        ptr(v.residual),
-        ptr(v.losses),
-        ptr(v.queue),
-        ptr(v.given),
-    )
-
-
-@kernel
-def touches_pointers(t: Touches) -> Touches:
-    """The contacts of the step as pointers."""
-    return Touches(
-        ptr(t.used),
-        ptr(t.ints),
-        ptr(t.floats),
-        ptr(t.corners),
-        ptr(t.fan),
-        ptr(t.rub),
-        ptr(t.start),
-        ptr(t.list),
-        ptr(t.first),
-    )
 
 
 def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int) -> Solver:

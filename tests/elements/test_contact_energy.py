@@ -8,10 +8,11 @@ from implicit.touching import Contact, polygon
 from numpy.typing import NDArray
 
 from tangere._jit import kernel
+from tangere._ptr import pointers
 from tangere.elements import columns as record
 from tangere.elements.columns import touch
 from tangere.elements.contact_energy import SMALL_RESERVE, forestall
-from tangere.solver import Solver, solver_pointers
+from tangere.solver import Solver
 
 pytestmark = pytest.mark.nojit
 
@@ -26,7 +27,7 @@ APART = np.array([0.03, 0.1, -0.2, 0.0, 0.0, 0.0])  # motion of the guess
 @kernel
 def _forestall(v: Solver, dt: float) -> None:
     """The kernel on arrays."""
-    t = solver_pointers(v).touches
+    t = pointers(v).touches
     forestall(t, touch(t, 0), dt)
 
 

@@ -6,10 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from oracles.held_tool import exponential, matrix, product
 
+from tangere.contact_planes import (
+    NPLANE,
+)
 from tangere.haptics.coupling import VirtualCoupling
 from tangere.haptics.layout import (
     NOUT,
-    NPLANE,
     NTOOL,
     PACKET_COUNT,
     PACKET_PLANES,

@@ -10,6 +10,10 @@ from haptics.rigs import BRANCHES, make_rig, plane, play, put_planes, random_rig
 from numpy.typing import NDArray
 from oracles import held_tool as oracle
 
+from tangere.contact_planes import (
+    NPLANE,
+    PLANE_NAME,
+)
 from tangere.experiments.otaduy2005_free_spoon import Params, hand
 from tangere.haptics.coupling import DirectCoupling, VirtualCoupling
 from tangere.haptics.layout import (
@@ -20,7 +24,6 @@ from tangere.haptics.layout import (
     FAULT_TOOL,
     NHAND,
     NPACKET,
-    NPLANE,
     OUT_ACTIVE,
     OUT_ANGLE,
     OUT_CONTACT,
@@ -32,7 +35,6 @@ from tangere.haptics.layout import (
     OUT_TORQUE,
     PACKET_PLANES,
     PACKET_STATE,
-    PLANE_NAME,
     SET_CONTACT,
     SET_DAMPING,
     SET_GRAVITY,

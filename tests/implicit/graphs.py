@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tangere._jit import kernel
+from tangere._ptr import pointers
 from tangere.implicit.block_cholesky import factor, substitute
 from tangere.implicit.conjugate_gradients import gradients
 from tangere.implicit.islands import find_islands, same_edges
 from tangere.implicit.large import list_active
 from tangere.model import Sizes
-from tangere.solver import ACTIVE, Graph, Solver, new_solver, solver_pointers
+from tangere.solver import ACTIVE, Graph, Solver, new_solver
 
 Array = NDArray[np.float64]
 Edges = list[tuple[int, int]]
@@ -20,20 +21,20 @@ Edges = list[tuple[int, int]]
 @kernel
 def _find(z: Sizes, v: Solver, count: int, room: int) -> int:
     """find_islands on arrays."""
-    p = solver_pointers(v)
+    p = pointers(v)
     return find_islands(z, p.graph, p.large, p.ahead.position, count, room)
 
 
 @kernel
 def _same(v: Solver, count: int) -> bool:
     """same_edges on arrays."""
-    return same_edges(solver_pointers(v).graph, count)
+    return same_edges(pointers(v).graph, count)
 
 
 @kernel
 def _solve(v: Solver, island: int, tolerance: float) -> int:
     """Solve on arrays."""
-    p = solver_pointers(v)
+    p = pointers(v)
     if p.graph.direct[island] == 0:
         return gradients(p, island, tolerance)
     factor(p.graph, p.matrix, island)
@@ -44,7 +45,7 @@ def _solve(v: Solver, island: int, tolerance: float) -> int:
 @kernel
 def _list_active(v: Solver, island: int) -> None:
     """list_active on arrays."""
-    list_active(solver_pointers(v), island)
+    list_active(pointers(v), island)
 
 
 def offer(v: Solver, edges: Edges) -> None:

@@ -15,12 +15,12 @@ import pytest
 from viewer.browsing import KNOWN, PATIENCE, needs_chromium, on_screen, open_page, showing
 
 from tangere.haptics.layout import FAULT_STALE
+from tangere.maths.rotations import rotation_of
 from tangere.scene import library
 from tangere.viewer.app import described, page_scenes
 from tangere.viewer.frame import RECORD_RUNS, Frame, Settings
 from tangere.viewer.held_session import HeldSession
 from tangere.viewer.host import Host
-from tangere.viewer.outlines import rotation_matrices
 from tangere.viewer.server import close_server, open_server
 from tangere.viewer.stage import Stage
 from tangere.viewer.tools import HANDLES
@@ -119,7 +119,7 @@ def test_the_hand_pushes_a_block_and_the_page_shows_the_force(held: Held) -> Non
     frame = held.wait_for(lambda frame: frame.time > 0.2)
     start, blocks = frame.tools[0].copy(), frame.positions[:6].copy()
     plot, calm = held.picture(".uplot canvas"), purple(held.picture("canvas"))
-    forward = rotation_matrices(start["hand_orientation"])[:, 0]  # of the red arrow
+    forward = rotation_of(start["hand_orientation"])[:, 0]  # of the red arrow
     assert forward[1] == pytest.approx(1.0)  # towards the blocks
     box = held.page.locator("canvas").first.bounding_box()
     centre, ahead = drawn(np.stack((start["hand_position"], start["hand_position"] + forward)))

@@ -9,12 +9,8 @@ tower of 13 is unstable at 5 ms and would fall in a long run, and falling is ano
 from __future__ import annotations
 
 import functools
-import json
-import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -145,13 +141,9 @@ def contestants(
 
     def ode_turn(engine: str, solver: str, column: int) -> Contestant:
         def seconds(n: int) -> list[float]:
-            given = asdict(scene) | {
-                "solver": solver,
-                "settle": settle,
-                "steps_per_call": STEPS_PER_CALL,
-                "calls": n,
-            }
-            answer = _ask_ode(given)
+            answer = peers.ask_ode(
+                scene, solver=solver, settle=settle, steps_per_call=STEPS_PER_CALL, calls=n
+            )
             watch(engine, np.array(answer["positions"]))
             return [row[column] for row in answer["seconds"]]
 
@@ -216,17 +208,3 @@ class Ours:
         """Leave the profile; there is nothing to give back."""
         if self._profiles is not None:
             self._profiles[self._name] = self._simulation.profile
-
-
-def _ask_ode(given: dict[str, Any]) -> dict[str, Any]:
-    """Answer of the system's Python, which has the binding."""
-    done = subprocess.run(
-        [str(peers.SYSTEM_PYTHON), str(Path(__file__).with_name("ode_worker.py"))],
-        input=json.dumps(given),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer

@@ -409,34 +409,6 @@ class Axes:
         return (q[0], *self.to_base(tuple(q[1:])))
 
 
-def quaternion_of(rotation: Array) -> Floats:
-    """Unit quaternion (w, x, y, z), w ≥ 0, of a 3×3 rotation that need not be exact.
-
-    The eigenvector of Bar-Itzhack's symmetric matrix would serve any matrix; encoders give nearly
-    exact ones, so the largest of the four components is taken from the diagonal.
-    """
-    r = rotation
-    diagonal = (r[0, 0], r[1, 1], r[2, 2])
-    traces = (
-        1 + diagonal[0] + diagonal[1] + diagonal[2],
-        1 + diagonal[0] - diagonal[1] - diagonal[2],
-        1 - diagonal[0] + diagonal[1] - diagonal[2],
-        1 - diagonal[0] - diagonal[1] + diagonal[2],
-    )
-    k = max(range(4), key=traces.__getitem__)
-    skew = (r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1])
-    if k == 0:
-        q = [traces[0], *skew]
-    else:
-        i, j, l = k - 1, k % 3, (k + 1) % 3
-        q = [skew[i], 0.0, 0.0, 0.0]
-        q[1 + i] = traces[k]
-        q[1 + j] = r[i, j] + r[j, i]
-        q[1 + l] = r[i, l] + r[l, i]
-    size = sqrt(sum(float(x) ** 2 for x in q)) * (1.0 if q[0] >= 0 else -1.0)
-    return tuple(float(x) / size for x in q)
-
-
 def _model(
     name: str,
     force: float,

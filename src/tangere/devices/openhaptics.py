@@ -27,10 +27,10 @@ from tangere.devices.device import (
     Exchanged,
     Floats,
     Sample,
-    quaternion_of,
 )
 from tangere.errors import DeviceError
 from tangere.haptics.layout import FAULT_READ, FAULT_WRITE
+from tangere.maths.rotations import quaternion_of
 from tangere.maths.vec import Array
 
 AXES = Axes("+x", "-z", "+y")
@@ -138,7 +138,7 @@ class OpenHaptics(Exchanged):
         flat = np.array(hd.get_transform(), dtype=float).reshape(16)
         frame = flat.reshape(4, 4).T[:3, :3]
         x = AXES.to_base(tuple((MILLI * flat[12:15]).tolist()))
-        q = AXES.quaternion(quaternion_of(frame))
+        q = AXES.quaternion(quaternion_of(frame).tolist())
         speed = hd._get_doublev(HD_VELOCITY, self._vector)
         now = time.monotonic()
         twist = self._estimate(now, x, q)

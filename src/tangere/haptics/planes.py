@@ -22,6 +22,21 @@ from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, local_f8, off, ptr
+from tangere.contact_planes import (
+    MAX_PLANES,
+    NPLANE,
+    PLANE_ANCHOR,
+    PLANE_DAMPING,
+    PLANE_FRICTION,
+    PLANE_HOLD,
+    PLANE_NAME,
+    PLANE_NORMAL,
+    PLANE_POINT,
+    PLANE_SHEAR,
+    PLANE_STIFFNESS,
+    PLANE_TOLERANCE,
+    PLANE_VELOCITY,
+)
 from tangere.haptics.element import (
     Linear,
     Motion,
@@ -37,9 +52,7 @@ from tangere.haptics.layout import (
     CONTACT_LINEAR,
     GRIP_ANCHOR,
     GRIP_NAME,
-    MAX_PLANES,
     NGRIP,
-    NPLANE,
     PACKET_COUNT,
     PACKET_DAMPING,
     PACKET_PLANES,
@@ -47,17 +60,6 @@ from tangere.haptics.layout import (
     PACKET_STIFFNESS,
     PACKET_TIME,
     PACKET_WRENCH,
-    PLANE_ANCHOR,
-    PLANE_DAMPING,
-    PLANE_FRICTION,
-    PLANE_HOLD,
-    PLANE_NAME,
-    PLANE_NORMAL,
-    PLANE_POINT,
-    PLANE_SHEAR,
-    PLANE_STIFFNESS,
-    PLANE_TOLERANCE,
-    PLANE_VELOCITY,
     SET_CONTACT,
     SET_STEP,
 )

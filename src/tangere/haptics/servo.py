@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from tangere._clock import kernel_ns
 from tangere._jit import JIT_DISABLED, kernel, one_bar
-from tangere._ptr import PtrI8, load, off, ptr, store
+from tangere._ptr import PtrI8, load, off, pointers, store
 from tangere.errors import SceneError
 from tangere.haptics import pacing
 from tangere.haptics.layout import (
@@ -43,7 +43,7 @@ from tangere.haptics.layout import (
 )
 from tangere.haptics.mailbox import DROPPED, drain, new_ring, post, push, take
 from tangere.haptics.safety import MEM_PAUSED, place_hand
-from tangere.haptics.tick import rig_pointers, tick
+from tangere.haptics.tick import tick
 from tangere.maths.vec import Array, LongArray
 
 # ------------------------------------------------ control block, int64
@@ -118,7 +118,7 @@ if not pacing.PORTABLE:
     @kernel
     def serve(first: Rig, second: Rig, loop: Loop) -> None:
         """Run the loop until it is told to stop; the second rig is not touched with one hand."""
-        a, b, l = rig_pointers(first), rig_pointers(second), loop_pointers(loop)
+        a, b, l = pointers(first), pointers(second), pointers(loop)
         rows = len(loop.ring)
         c = l.control
         if c[CTL_BEGIN] == 0:
@@ -133,32 +133,19 @@ if not pacing.PORTABLE:
 @kernel
 def do_tick(first: Rig, second: Rig, loop: Loop, start: int) -> None:
     """The next tick of all hands, begun at the time `start` [ns]."""
-    _do_tick(rig_pointers(first), rig_pointers(second), loop_pointers(loop), start)
+    _do_tick(pointers(first), pointers(second), pointers(loop), start)
 
 
 @kernel
 def end_tick(loop: Loop, start: int, end: int) -> None:
     """Count the tick and hand its rows over, once it is known how long it took [ns]."""
-    _end_tick(loop_pointers(loop), len(loop.ring), start, end)
+    _end_tick(pointers(loop), len(loop.ring), start, end)
 
 
 @kernel
 def leave(first: Rig, second: Rig, loop: Loop) -> None:
     """Send zero force; the loop has ended."""
-    _leave(rig_pointers(first), rig_pointers(second), loop_pointers(loop))
-
-
-@kernel
-def loop_pointers(loop: Loop) -> Loop:
-    """The same with pointers in place of arrays."""
-    return Loop(
-        ptr(loop.control),
-        ptr(loop.rows),
-        ptr(loop.ring),
-        ptr(loop.ring_at),
-        ptr(loop.latest),
-        ptr(loop.latest_at),
-    )
+    _leave(pointers(first), pointers(second), pointers(loop))
 
 
 @kernel

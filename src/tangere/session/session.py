@@ -54,7 +54,8 @@ from tangere.haptics.layout import (
 from tangere.haptics.mailbox import post
 from tangere.haptics.safety import MEM_OUTSIDE, Safety, place_hand, unlimited
 from tangere.haptics.tick import run_ticks
-from tangere.scene.compile import principal_frame, quat_product, quaternion_of, rotation_of
+from tangere.maths.rotations import quat_conjugate, quat_product, quaternion_of, rotation_of
+from tangere.scene.compile import principal_frame
 from tangere.scene.files import scene_text
 from tangere.scene.scene import Scene, Tool
 from tangere.session.threads import Live
@@ -151,7 +152,7 @@ class Session:
         principal = quaternion_of(axes)
         s[SET_MASS], s[SET_INERTIA : SET_INERTIA + 3] = tool.mass, moments
         s[SET_GRIP : SET_GRIP + 3] = rotation_of(principal).T @ (tool.grip - tool.centre)
-        s[SET_GRIP_QUATERNION : SET_GRIP_QUATERNION + 4] = principal * (1.0, -1.0, -1.0, -1.0)
+        s[SET_GRIP_QUATERNION : SET_GRIP_QUATERNION + 4] = quat_conjugate(principal)
         tool.coupling.apply(s)
         turned = rotation_of(tool.orientation)
         rig.tool[TOOL_POSITION : TOOL_POSITION + 3] = tool.position + turned @ tool.centre

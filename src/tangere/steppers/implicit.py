@@ -12,7 +12,7 @@ from math import sqrt
 from typing import Any
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8, off
+from tangere._ptr import PtrF8, off, pointers
 from tangere.bodies.rigid import free_rotation, move_bodies, spring_ends, stiff_share
 from tangere.collision.broad import forget_boxes, update_boxes, update_pairs
 from tangere.contact.convex.curved_manifold import cut_lead
@@ -96,10 +96,6 @@ from tangere.model import (
     Sizes,
     State,
     Work,
-    hull_pointers,
-    model_pointers,
-    state_pointers,
-    work_pointers,
 )
 from tangere.solver import REPORT_PASSES, REPORT_RESIDUAL, REPORT_SOLVES, Solver
 from tangere.steppers.profile import lap, start_clock
@@ -207,8 +203,8 @@ def _context(
     z: Sizes, model: Model, hulls: Hulls, state: State, work: Work, dt: float, options: Any
 ) -> StepContext:
     """What implicit steps work on."""
-    m, h, s = model_pointers(model), hull_pointers(hulls), state_pointers(state)
-    w = work_pointers(work)
+    m, h, s = pointers(model), pointers(hulls), pointers(state)
+    w = pointers(work)
     v = work.solver
     rooms = (work.soup.owner.size, len(v.touches.list), len(v.touches.corners), len(v.graph.row))
     a = w.solver.ahead

@@ -284,9 +284,9 @@ def _run_still(
 
 def _keep_still(tool: Tool) -> Callable[[float], tuple[Array, Array]]:
     """A script that holds a tool where it is."""
-    from tangere.viewer.outlines import rotation_matrices
+    from tangere.maths.rotations import rotation_of
 
-    grip = tool.position + rotation_matrices(tool.orientation) @ tool.grip
+    grip = tool.position + rotation_of(tool.orientation) @ tool.grip
     return lambda _: (grip, tool.orientation)
 
 

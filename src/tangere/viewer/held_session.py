@@ -48,8 +48,9 @@ from tangere.haptics.layout import (
     ROW_TOOL,
 )
 from tangere.haptics.safety import MEM_OUTSIDE
+from tangere.maths.rotations import quat_conjugate, quat_product, quaternion_of, rotation_of
 from tangere.maths.vec import Array
-from tangere.scene.compile import principal_frame, quat_product, quaternion_of, rotation_of
+from tangere.scene.compile import principal_frame
 from tangere.scene.scene import Scene, Tool
 from tangere.session.replay import without_gaps
 from tangere.session.session import Session
@@ -511,7 +512,7 @@ class _ToolFrame:
 
     def __init__(self, tool: Tool) -> None:
         _, axes = principal_frame(tool.inertia)
-        self._back = quaternion_of(axes) * (1.0, -1.0, -1.0, -1.0)
+        self._back = quat_conjugate(quaternion_of(axes))
         self._centre, self._grip = tool.centre, tool.grip
 
     def fill(self, shown: Any, row: Array, out: Array) -> None:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from tangere.contact.method import Control, Method
-from tangere.contact.penalty.contacts import MAX_PLANES
+from tangere.contact_planes import (
+    MAX_PLANES,
+)
 from tangere.errors import SceneError
 from tangere.geometry.checks import hint, integer, number, positive, show
 
