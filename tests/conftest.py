@@ -20,7 +20,7 @@ settings.load_profile("tangere")
 
 # These spend little time in kernels: in plain Python the whole folder counts as `nojit` ...
 PLAIN_FOLDERS = {"experiments", "geometry", "scene", "viewer"}
-# ... but for whole experiments and scenes that run for seconds.
+# ... but for whole experiments and scenes that run for seconds, and for what is marked `compiled`.
 LONG_FILES = {
     "test_claims.py",
     "test_energy_audit.py",
@@ -52,5 +52,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.parent.name in LIVE_FOLDERS or item.path.name in LIVE_FILES:
             item.add_marker(pytest.mark.live)
         plain = item.path.parent.name in PLAIN_FOLDERS and item.path.name not in LONG_FILES
-        if JIT_DISABLED and plain:
+        if JIT_DISABLED and plain and not item.get_closest_marker("compiled"):
             item.add_marker(pytest.mark.nojit)

@@ -33,6 +33,7 @@ def rest_depth(scene: Scene, integrator: str, method: Volume | str = "volume") -
     return 0.05 - float(simulation.positions[0, 2])
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("material", [None, Material(stiffness=5e4), Material(0.5, 0.4, 5e4, 90.0)])
 @pytest.mark.parametrize("factor", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("integrator", STEPS)
@@ -72,6 +73,7 @@ def test_sliders_at_one_leave_the_scene_alone() -> None:
     assert scaled(scene, Settings("")) is scene
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("integrator", STEPS)
 def test_stiffness_per_area_sinks_in_as_deep_as_the_plain_one(integrator: str) -> None:
     settings = Settings("", options={"normalization": "none"}, dt=DT, integrator=integrator)

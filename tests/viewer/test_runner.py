@@ -119,6 +119,7 @@ def test_another_method_goes_on_with_the_motion(runner: Runner) -> None:
     np.testing.assert_allclose(after.positions, before.positions, atol=1e-12)
 
 
+@pytest.mark.compiled
 def test_stiffer_contacts_do_not_throw_resting_bodies_apart() -> None:
     """Bodies sunk in by 0.1 mm rest on when the step gets implicit, and contacts 10⁴ as stiff."""
     soft = build(Settings("blocks", integrator="explicit")).simulation
