@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tangere.contact.method import methods
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "tangere"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
@@ -125,3 +127,43 @@ def test_allowed_underscore_names_are_all_in_use() -> None:
     for path, names in FOREIGN.items():
         tree = ast.parse((PACKAGE / path).read_text(encoding="utf-8"))
         assert names <= {name for _, name in private_names_read(tree)}, path
+
+
+# Where methods may be named: their own folders, the registry, experiments, the scene library, the
+# public names; the benchmarks have names of their own.
+NAMES_METHODS = ("contact/", "experiments/", "bench/", "scene/library.py", "__init__.py")
+
+
+def method_names_used(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Comparisons with a method's name, dictionaries keyed by it, and tests for its options."""
+    options = {methods[name].options.__name__ for name in methods}
+    for node in ast.walk(tree):
+        inside: list[ast.expr] = []
+        match node:
+            case ast.Compare(left=left, comparators=right):
+                inside = [left, *right]
+            case ast.Dict(keys=keys):
+                inside = [key for key in keys if key is not None]
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]):
+                inside = [kind]
+            case (
+                ast.AnnAssign(value=ast.Constant() as value)
+                | ast.keyword(arg="method", value=ast.Constant() as value)
+            ):
+                inside = [value]
+        for part in inside:
+            for leaf in ast.walk(part):
+                if isinstance(leaf, ast.Constant) and leaf.value in list(methods):
+                    yield leaf.lineno, str(leaf.value)
+                elif isinstance(leaf, ast.Name) and leaf.id in options:
+                    yield leaf.lineno, leaf.id
+
+
+def test_no_method_is_known_by_name_but_where_it_lives() -> None:
+    offenders = []
+    for source in SOURCES:
+        path = source.relative_to(PACKAGE).as_posix()
+        if not path.startswith(NAMES_METHODS):
+            tree = ast.parse(source.read_text(encoding="utf-8"))
+            offenders += [f"{path}:{line} {name}" for line, name in method_names_used(tree)]
+    assert not offenders

@@ -113,3 +113,23 @@ def test_a_name_is_taken_once() -> None:
     for name in ("viscous", "volume"):
         with pytest.raises(tg.SceneError, match="exists"):
             methods.register(replace(METHOD, name=name))
+
+
+def test_the_page_offers_it_with_its_controls() -> None:
+    from tangere.viewer.app import page_builder
+    from tangere.viewer.frame import Settings
+    from tangere.viewer.method_choice import changed, offer, offered
+    from tangere.viewer.runner import Runner
+
+    for scene in (ball(), held()):
+        assert "viscous" in offered(scene)
+    settings = changed(Settings("ball"), "method", "viscous")
+    assert settings.integrator == "honey"
+    shown = offer(settings, ball())
+    assert shown.words == METHOD.words
+    assert [control.label for control in shown.controls] == ["Drag", "Carries"]
+    thick = changed(settings, "option", ("drag", 50.0))
+    runner = Runner(thick, page_builder(lambda name: ball(-0.01)))
+    assert runner.built.simulation.method == Viscous(drag=50.0)
+    runner.built.simulation.step()
+    assert len(runner.built.simulation.contacts) == 1
