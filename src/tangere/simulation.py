@@ -109,7 +109,7 @@ class Simulation:
         """Parameters of a contact between two bodies or a body and a floor.
 
         Given ones are combined, missing ones derived from masses, sizes and the step. Stiffness and
-        damping are per area [N/m³, N s/m³] with normalization "none".
+        damping are per area [N/m³, N s/m³] where the method takes them so.
 
         Args:
             a: Handle, name or index; floors count −1, −2, …

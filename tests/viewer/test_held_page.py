@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from viewer.browsing import PATIENCE, needs_chromium, on_screen, open_page, showing
 
+from tangere.contact.penalty.method import Penalty
 from tangere.haptics.layout import FAULT_STALE
 from tangere.maths.rotations import rotation_of
 from tangere.scene import library
@@ -182,6 +183,24 @@ def test_another_method_goes_on_where_it_was(held: Held) -> None:
     after = held.wait_for(lambda frame: frame.build > before.build)
     assert after.take == before.take
     np.testing.assert_allclose(after.positions[:6], before.positions[:6], atol=5e-3)
+
+
+def test_a_method_brings_its_own_options(held: Held) -> None:
+    def choose(method: str) -> None:
+        held.page.get_by_role("combobox", name="Method", exact=True).click()
+        held.page.get_by_role("option", name=method, exact=True).click()
+        held.wait_for(lambda frame: held.touch.description.settings.method == method)
+
+    choose("penalty")
+    own = held.page.get_by_text("Contact stiffness [N/m]", exact=True)
+    own.wait_for()
+    assert held.page.get_by_text("Normalised", exact=True).count() == 0
+    held.page.locator(".mantine-NumberInput-input").nth(0).fill("5000")
+    held.wait_for(lambda frame: held.touch.session.method == Penalty(stiffness=5000.0))
+    choose("volume")
+    own.wait_for(state="detached")
+    held.page.get_by_text("Normalised", exact=True).wait_for()
+    assert held.touch.description.settings.options == {}
 
 
 def test_sliders_change_the_running_coupling(held: Held) -> None:

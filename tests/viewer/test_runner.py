@@ -152,11 +152,13 @@ def test_another_scene_starts_afresh(runner: Runner) -> None:
 
 def test_settings_that_cannot_be_built_are_refused_in_words(runner: Runner) -> None:
     runner.start()
+    before = runner.description.build
     runner.configure(scene="bad")
     frame = wait_for(runner, lambda frame: runner.news.notice is not None)
     assert runner.news.notice == "bad scene: it is bad"
     assert runner.description.settings.scene == "blocks"
     assert not frame.stopped
+    wait_for(runner, lambda frame: frame.build > before)  # the page shows what is in force
 
 
 def test_an_explosion_pauses_with_words_and_reset_recovers() -> None:

@@ -192,6 +192,7 @@ class HeldSession:
             except SceneError as error:
                 self._notice, self._wanted = str(error), self._settings
                 self._replaying = self._record_to = None
+                self.description = self._describe()  # the page's controls go back to what is
             except Exception as error:  # the page must say what happened, whatever it was
                 self._halt(f"{type(error).__name__}: {error}")
 

@@ -304,6 +304,7 @@ class Runner:
             new = self._build(wanted)
         except SceneError as error:
             self._notice, self._wanted = str(error), old.settings
+            self.description = self._describe()  # the page's controls go back to what is
             return
         if keep:
             carry_motion(old.simulation, new.simulation, len(new.scene.bodies))
