@@ -95,10 +95,8 @@ def private_names_read(tree: ast.Module) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         match node:
             case ast.ImportFrom(names=names):
-                # `from tangere import _clock`: the underscore of a module says "not for users".
                 for alias in names:
-                    if not (PACKAGE / f"{alias.name}.py").exists():
-                        yield node.lineno, alias.name
+                    yield node.lineno, alias.name
             case ast.Attribute(attr=name):
                 yield node.lineno, name
             case ast.Call(

@@ -6,7 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from haptics.rigs import BRANCHES, make_rig, plane, play, put_planes, random_rig, step
+from haptics.rigs import (
+    BRANCHES,
+    gather_planes,
+    make_rig,
+    plane,
+    play,
+    put_planes,
+    random_rig,
+    step,
+)
 from numpy.typing import NDArray
 from oracles import held_tool as oracle
 
@@ -50,7 +59,6 @@ from tangere.haptics.layout import (
     STEP_RK4,
     Rig,
 )
-from tangere.haptics.planes import gather_planes
 from tangere.haptics.tool import rate_and_jacobian
 
 Array = NDArray[np.float64]

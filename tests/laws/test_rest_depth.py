@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-import tangere as tg
-from tangere.experiments.settling import (
+from laws.settling import (
     BLOCK,
     KINDS,
     LONGEST,
@@ -19,6 +17,8 @@ from tangere.experiments.settling import (
     settle,
     settling,
 )
+
+import tangere as tg
 from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
 from tangere.solver import LOSS_STEP

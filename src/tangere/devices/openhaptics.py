@@ -42,7 +42,6 @@ HD_TORQUE = 0x2701
 HD_WORKSPACE = 0x2551
 HD_OUTPUT_DOF = 0x2554
 HD_UPDATE_RATE = 0x2600
-HD_MAX_STIFFNESS = 0x2602  # [N/mm], as a share for some models: not used
 HD_MAX_FORCE = 0x2603
 DONE, CONTINUE = 0, 1  # what a callback answers: never again, or at the next tick
 

@@ -24,7 +24,7 @@ DEAD = 0.03
 SMOOTH = 0.02
 # A longer pause between two turns counts as this [s].
 MAX_STEP = 0.05
-CLUTCH, RECENTRE = 0, 1  # buttons
+RECENTRE = 1  # button; 0 is the clutch
 
 
 class SpaceMouse(Threaded):

@@ -98,7 +98,7 @@ CONTACT_PLANES, CONTACT_LINEAR, CONTACT_HELD, CONTACT_PLANES_START = 0, 1, 2, 3
 PACKET_SEQUENCE = 0
 PACKET_TIME = 1  # t_k of the tool state that the query used [s]
 PACKET_COUNT = 2  # planes
-PACKET_FLAGS = 3  # PACKET_TRUNCATED …
+PACKET_FLAGS = 3  # 0 or PACKET_TRUNCATED
 PACKET_DEPTH = 4  # deepest overlap [m]
 PACKET_STATE = 5  # 13: y_k
 PACKET_WRENCH = 18  # 6: contact force and torque on the tool at its centre of mass, at y_k
@@ -106,7 +106,7 @@ PACKET_STIFFNESS = 24  # 36: −∂W/∂(x, φ) at y_k and fixed (v, ω), row by
 PACKET_DAMPING = 60  # 36: −∂W/∂(v, ω) at y_k
 PACKET_PLANES = 96  # MAX_PLANES × NPLANE
 NPACKET = PACKET_PLANES + MAX_PLANES * NPLANE
-PACKET_TRUNCATED, PACKET_LATE = 1, 2
+PACKET_TRUNCATED = 1  # there were more planes than fit, or the query ran out of budget
 
 # ------------------------------------------------ friction of the planes, kept by the tool
 GRIP_NAME = 0  # of the plane

@@ -125,7 +125,6 @@ MEM_BAD_PACKET = 44  # 1 while the newest contact packet is unusable
 MEM_OUTSIDE = 45  # bits FAULT_… that others set: recorder, viewer, watchdog, user
 MEM_FAULTS = 46  # every bit since the start
 MEM_PAUSED = 47  # FAULT_ESCAPE while the loop is paused or stood still, else 0
-NMEM = 48
 
 CLUTCH = 1  # button bit
 

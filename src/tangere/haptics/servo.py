@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tangere._clock import kernel_ns
+from tangere._clock import PORTABLE, kernel_ns
 from tangere._jit import JIT_DISABLED, kernel, one_bar
 from tangere._ptr import PtrI8, load, off, pointers, store
 from tangere.errors import SceneError
@@ -113,7 +113,7 @@ def new_loop(
 
 # ---------------------------------------------------------------- kernels
 
-if not pacing.PORTABLE:
+if not PORTABLE:
 
     @kernel
     def serve(first: Rig, second: Rig, loop: Loop) -> None:
@@ -330,7 +330,7 @@ class Servo:
             for array in (*self._first, *self._second, *self.loop):
                 touch_pages(array)
             self._ready.set()
-            if pacing.PORTABLE:
+            if PORTABLE:
                 pace_in_python(self._first, self._second, self.loop)
             else:
                 serve(self._first, self._second, self.loop)
@@ -454,7 +454,7 @@ def warm_up() -> None:
         take(spare.outbox, spare.outbox_at, spare.send, NSEND)
         drain(loop.ring, loop.ring_at, np.zeros_like(loop.ring))
         place_hand(spare.settings, spare.reading, spare.memory, spare.hand)
-        if pacing.PORTABLE:
+        if PORTABLE:
             do_tick(spare, spare, loop, 0)
             end_tick(loop, 0, 0)
         else:
