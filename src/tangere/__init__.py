@@ -24,7 +24,7 @@ HOME = {
     "EnergyLedger": "trace.metrics",
     "Material": "scene.scene",
     "Mesh": "geometry.shapes",
-    "Penalty": "contact.penalty.method",
+    "Penalty": "contact.penalty.options",
     "Point": "contact.point.method",
     "Safety": "haptics.safety",
     "Scene": "scene.scene",
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from tangere import devices
     from tangere.collision.distance import distance
     from tangere.collision.volume import contact_volume
-    from tangere.contact.penalty.method import Penalty
+    from tangere.contact.penalty.options import Penalty
     from tangere.contact.point.method import Point
     from tangere.contact.volume.method import Volume
     from tangere.errors import DeviceError, SceneError

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from viewer.browsing import PATIENCE, needs_chromium, on_screen, open_page, showing
 
-from tangere.contact.penalty.method import Penalty
+from tangere.contact.penalty.options import Penalty
 from tangere.haptics.layout import FAULT_STALE
 from tangere.maths.rotations import rotation_of
 from tangere.scene import library

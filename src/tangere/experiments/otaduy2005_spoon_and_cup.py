@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tangere.contact.penalty.method import Penalty, Sharing
+from tangere.contact.penalty.options import Penalty, Sharing
 from tangere.contact.penalty.tool_contact import PenaltyContact
 from tangere.experiments import otaduy2005_free_spoon as free_spoon
 from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent

@@ -22,7 +22,7 @@ from tangere.contact.penalty.contacts import (
     POSE_QUATERNION,
     POSE_VELOCITY,
 )
-from tangere.contact.penalty.method import Penalty
+from tangere.contact.penalty.options import Penalty
 from tangere.contact.penalty.tool_contact import PenaltyContact
 from tangere.contact_planes import (
     MAX_PLANES,

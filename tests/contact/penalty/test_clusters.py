@@ -14,7 +14,7 @@ from tangere.contact.penalty.contacts import (
     CLUSTER_DEPTH,
     CLUSTER_WEIGHT,
 )
-from tangere.contact.penalty.method import Penalty
+from tangere.contact.penalty.options import Penalty
 from tangere.contact.penalty.tool_contact import PenaltyContact
 from tangere.contact_planes import (
     PLANE_ANCHOR,

@@ -43,7 +43,7 @@ from tangere.contact.penalty.contacts import (
     POSE_VELOCITY,
 )
 from tangere.contact.penalty.field import Field, distance_field
-from tangere.contact.penalty.method import Penalty
+from tangere.contact.penalty.options import Penalty
 from tangere.contact.penalty.query import (
     COUNT,
     NTALLY,
