@@ -14,10 +14,8 @@ from tangere.elements.columns import (
     PATCH_KIND,
     POINT_KIND,
     SLIDES,
-    SPRING_KIND,
     TF_BOUNCE,
     TF_E,
-    TF_R1,
     TI_MODE,
 )
 
@@ -325,7 +323,6 @@ def test_what_slides_or_has_no_friction_does_not_break() -> None:
     assert not Contact(DEEP, far, mode=SLIDES)(np.zeros(6)).breaks
     assert not Contact(DEEP, far._replace(mu=0.0))(np.zeros(6)).breaks
     assert not Contact(DEEP, far._replace(limit=0.0))(np.zeros(6)).breaks
-    assert not Contact(DEEP, far, kind=SPRING_KIND)(np.zeros(6)).breaks
 
 
 # ---------------------------------------------------------------- degenerate
@@ -379,18 +376,6 @@ def test_no_friction(mode: int) -> None:
         r = Contact(DEEP, law, mode=mode)(np.array(MOTIONS[2]))
         assert not r.force[3:].any()
         assert not r.tangential.any()
-
-
-def test_spring_pulls_and_pushes() -> None:
-    # R1, R2, TH hold the pull without own motion; the rest is k dt + b
-    law = Law(k=100.0, b=2.0, k_t=40.0, b_t=1.0, r1=5.0, r2=-3.0, th=0.5)
-    c = Contact(DEEP, law, kind=SPRING_KIND, dt=0.01)
-    r = c(np.array([0.1, 7.0, 8.0, 0.2, -0.3, 9.0]))
-    assert r.force == pytest.approx((-5.0 - 0.3, 0, 0, 3.0 - 0.28, -0.5 + 0.42, 0))
-    assert r.normal == pytest.approx(np.diag((3.0, 0.0, 0.0)))
-    assert r.tangential == pytest.approx(np.diag((1.4, 1.4, 0.0)))
-    c.v.touches.floats[0, TF_R1] = -5.0
-    assert c(np.zeros(6)).force[0] == 5.0
 
 
 # ---------------------------------------------------------------- maps to the bodies

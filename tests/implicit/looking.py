@@ -208,12 +208,12 @@ class StepProblem:
 
     def _contact(self, c: Seen, u: NDArray[np.complex128]) -> complex:
         dt, f = self.dt, c.floats
+        if c.kind == record.SPRING_KIND:
+            pull = f[record.SF_START : record.SF_START + 3]
+            move, rate = u[[0, 3, 4]], f[[record.SF_ALONG, record.SF_ACROSS, record.SF_ACROSS]]
+            return complex(pull @ move + 0.5 * rate @ (move * move))
         k, b, k_t, b_t, mu = f[record.TF_K : record.TF_MU + 1]
         k += f[record.TF_MEETS]
-        if c.kind == record.SPRING_KIND:
-            pull = f[[record.TF_R1, record.TF_R2, record.TF_TH]]
-            move, rate = u[[0, 3, 4]], np.array([k * dt + b, *(k_t * dt + b_t,) * 2])
-            return complex(pull @ move + 0.5 * rate @ (move * move))
         star = f[record.TF_U : record.TF_U + 6]
         x, y, d, w = c.in_reach.T
         if c.kind == record.POINT_KIND:

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from tangere._jit import kernel
 from tangere.elements import columns as record
 from tangere.elements.columns import add_local, touch
-from tangere.elements.patch import bend, breaks, evaluate
+from tangere.elements.element import hessian, value
+from tangere.elements.patch import breaks
 from tangere.solver import Solver, new_solver, solver_pointers
 
 Array = NDArray[np.float64]
@@ -29,8 +30,8 @@ def _evaluate(v: Solver, k: int, dt: float, hope: bool, length: float, wrench: A
     """Force, curvature and wrenches of contact k; whether it would break."""
     p = solver_pointers(v)
     c = touch(p.touches, k)
-    evaluate(p.touches, c, p.ahead.twist, dt)
-    bend(p.touches, c, p.ahead.twist, dt, hope, length)
+    value(p.touches, c, p.ahead.twist, dt)
+    hessian(p.touches, c, p.ahead.twist, dt, hope, length)
     for i in range(12):
         p.ahead.gradient[i] = 0.0
     add_local(c, 1.0, p.ahead.gradient)

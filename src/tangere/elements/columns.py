@@ -50,7 +50,7 @@ TF_U = 27  # 6: local twist of the guess
 TF_K, TF_B, TF_KT, TF_BT, TF_MU = 33, 34, 35, 36, 37  # law
 TF_AREA = 38  # normalising area S_A [m²]
 TF_S, TF_JXX, TF_JXY, TF_JYY = 39, 40, 41, 42  # area and its second moments
-TF_H, TF_HX, TF_HY = 43, 44, 45  # depth of the guess and its first moments; H: pull of a spring
+TF_H, TF_HX, TF_HY = 43, 44, 45  # depth of the guess and its first moments
 TF_R1, TF_R2, TF_TH = 46, 47, 48  # friction spring at the start of the step
 TF_LIMIT = 49  # lagged pressure over depth: friction is limited by μ times limit times depth
 TF_F = 50  # 6: local force of the last evaluation
@@ -82,6 +82,13 @@ TF_CR = 107  # 3: its curvature 11, 12, 22
 TF_ROLL, TF_SPIN = 110, 112  # 2 each: as TF_RUB and TF_SLIP, of the rolling
 TF_YAW, TF_RISE = 114, 115  # what a body's axis turned about n, and rose, since the start [rad]
 TF_LIES = 116  # 1: that body lies on its side, and the patch turns with its axis
+
+# Of a spring, in the place of a contact's
+SF_ALONG, SF_ACROSS = 33, 34  # growth of the force with the speed along n and across [N s/m]
+SF_START = (
+    35  # 3: pull along n, t1, t2 if the bodies stood still: stretch, and drift of its end [N]
+)
+SF_HELD = 38  # pull of the stretch at the start of the step [N]
 
 Local = tuple[float, float, float, float, float, float]
 

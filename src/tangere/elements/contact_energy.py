@@ -8,7 +8,6 @@ from tangere._jit import kernel
 from tangere._ptr import PtrF8, off
 from tangere.elements.columns import (
     POINT_KIND,
-    SPRING_KIND,
     TF_AREA,
     TF_D,
     TF_E,
@@ -138,7 +137,7 @@ def set_limit(t: Touches, c: Touch) -> None:
 
 
 @kernel
-def overdrawn(t: Touches, c: Touch, twist: PtrF8, dt: float) -> bool:
+def contact_overdrawn(t: Touches, c: Touch, twist: PtrF8, dt: float) -> bool:
     """Whether a contact gives more energy than it had; it then yields once more.
 
     The step takes depth to be linear in the motion. Where a body turns far within it, as a top
@@ -146,7 +145,7 @@ def overdrawn(t: Touches, c: Touch, twist: PtrF8, dt: float) -> bool:
     With no more stored in the linear springs than there is, convexity forbids the excess.
     """
     f = c.floats
-    if c.ints[TI_KIND] == SPRING_KIND or not f[TF_F] > 0.0 or f[TF_E] > 0.0:
+    if not f[TF_F] > 0.0 or f[TF_E] > 0.0:
         return False
     un, w1, w2, _, _, _ = local_twist(c, twist)
     given = dt * (f[TF_F] * un + f[TF_F + 1] * w1 + f[TF_F + 2] * w2)
@@ -163,7 +162,7 @@ def forestall(t: Touches, c: Touch, dt: float) -> None:
     The force is taken to be that of the last pass.
     """
     f = c.floats
-    if c.ints[TI_KIND] != SPRING_KIND and not f[TF_E] > 0.0:
+    if not f[TF_E] > 0.0:
         _yields(t, c, dt, SMALL_RESERVE * f[TF_SIZE] * f[TF_LAG])
 
 

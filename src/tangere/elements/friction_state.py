@@ -11,13 +11,13 @@ from tangere.elements.columns import (
     Touch,
     local_twist,
 )
-from tangere.elements.contact_energy import overdrawn
+from tangere.elements.contact_energy import contact_overdrawn
 from tangere.elements.patch import breaks
 from tangere.solver import Solver
 
 
 @kernel
-def change(v: Solver, c: Touch, dt: float, large: bool, speed: float) -> bool:
+def change_contact(v: Solver, c: Touch, dt: float, large: bool, speed: float) -> bool:
     """Whether a contact does not behave as was assumed; it is changed.
 
     large: of a large island, where it may yield or hold again, too.
@@ -25,7 +25,7 @@ def change(v: Solver, c: Touch, dt: float, large: bool, speed: float) -> bool:
     """
     found = let_go(v, c, dt, speed)
     if large:
-        found = overdrawn(v.touches, c, v.ahead.twist, dt) or found
+        found = contact_overdrawn(v.touches, c, v.ahead.twist, dt) or found
         found = _hold_again(v, c, dt) or found
     return found
 

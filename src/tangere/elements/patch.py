@@ -18,9 +18,9 @@ are closed forms; else six points per triangle of a fan about the middle of each
 (exact for the squares of affine functions).
 
 The slope of limited friction, with e = g/|g|, is −ω (λ/|g|) (1 − e eᵀ) c: none along the slip.
-Where slip is about to stop or to turn round, Newton's method runs far beyond. `bend` therefore
-keeps the friction z = −f/(ω λ), |z| ≤ 1, of every point as an unknown of its own, and takes the
-Newton step for |g| z = g instead of z = g/|g|:
+Where slip is about to stop or to turn round, Newton's method runs far beyond. The friction
+z = −f/(ω λ), |z| ≤ 1, of every point is therefore kept as an unknown of its own, and the Newton
+step is that for |g| z = g instead of z = g/|g|:
 
     slope −ω (λ/|g|) (1 − (z eᵀ + e zᵀ)/2) c,    then  z ← (g + dg − z (e·dg))/|g|,  at most 1 long
 
@@ -39,7 +39,6 @@ from tangere.elements.columns import (
     HOLDS,
     POINT_KIND,
     SLIDES,
-    SPRING_KIND,
     TF_AREA,
     TF_B,
     TF_BOUNCE,
@@ -117,12 +116,9 @@ class Trial(NamedTuple):
 
 
 @kernel
-def evaluate(t: Touches, c: Touch, twist: PtrF8, dt: float) -> None:
+def contact_value(t: Touches, c: Touch, twist: PtrF8, dt: float) -> None:
     """Fill the contact's force."""
     f = c.floats
-    if c.ints[TI_KIND] == SPRING_KIND:
-        _spring(c, twist, dt)
-        return
     q = _trial(c, local_twist(c, twist), dt)
     if c.ints[TI_KIND] == POINT_KIND:
         _single(f, q)
@@ -142,7 +138,9 @@ def evaluate(t: Touches, c: Touch, twist: PtrF8, dt: float) -> None:
 
 
 @kernel
-def bend(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool, length: float) -> None:
+def contact_hessian(
+    t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool, length: float
+) -> None:
     """Fill the contact's curvature: minus the slope of its force.
 
     hope: points not yet pressing count as stiff.
@@ -150,9 +148,6 @@ def bend(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool, length: floa
     nothing is known of the last round.
     """
     f = c.floats
-    if c.ints[TI_KIND] == SPRING_KIND:
-        _bend_spring(f, dt)
-        return
     u = local_twist(c, twist)
     q = _trial(c, u, dt)
     if f[TF_ROLLS] > 0.0:
@@ -217,29 +212,6 @@ def _change(q: Trial, was: PtrF8, u: Local, length: float) -> tuple[float, float
         return 0.0, 0.0, 0.0, 0.0
     scale = (1.0 if q.mode == SLIDES else q.c_t) / length
     return scale * (u[3] - was[0]), scale * (u[4] - was[1]), scale * (u[5] - was[2]), length
-
-
-@kernel
-def _spring(c: Touch, twist: PtrF8, dt: float) -> None:
-    """A spring: pull without own motion (R1, R2, TH), stiffness and damping along and across n."""
-    f = c.floats
-    un, _, _, u1, u2, _ = local_twist(c, twist)
-    along, across = f[TF_K] * dt + f[TF_B], f[TF_KT] * dt + f[TF_BT]
-    out = off(f, TF_F)
-    for i in range(6):
-        out[i] = 0.0
-    out[0] = -f[TF_R1] - along * un
-    out[3], out[4] = -f[TF_R2] - across * u1, -f[TF_TH] - across * u2
-
-
-@kernel
-def _bend_spring(f: PtrF8, dt: float) -> None:
-    """Curvature of a spring."""
-    along, across = f[TF_K] * dt + f[TF_B], f[TF_KT] * dt + f[TF_BT]
-    cn, ct = off(f, TF_CN), off(f, TF_CT)
-    for i in range(6):
-        cn[i], ct[i] = 0.0, 0.0
-    cn[0], ct[0], ct[3] = along, across, across
 
 
 @kernel
@@ -538,7 +510,7 @@ def breaks(t: Touches, c: Touch, twist: PtrF8, dt: float) -> bool:
     """Whether a patch that was taken to hold exceeds its limit: ∫ |g|² > ∫ λ |g|."""
     f = c.floats
     limit = f[TF_MU] * f[TF_LIMIT]
-    if c.ints[TI_KIND] == SPRING_KIND or c.ints[TI_MODE] == SLIDES or not limit > 0.0:
+    if c.ints[TI_MODE] == SLIDES or not limit > 0.0:
         return False
     _, _, _, u1, u2, wn = local_twist(c, twist)
     _, g1, g2, th = rubbing(c, dt, u1, u2, wn)

@@ -22,7 +22,6 @@ from tangere._jit import kernel
 from tangere._ptr import PtrF8, local_f8, off, ptr
 from tangere.elements.columns import (
     PATCH_KIND,
-    SPRING_KIND,
     TF_AREA,
     TF_ARM_A,
     TF_ARM_B,
@@ -45,6 +44,7 @@ from tangere.elements.columns import (
     Touch,
     touch,
 )
+from tangere.elements.element import presses
 from tangere.haptics.fields import put_quat, put_vec, quat_at, vec_at
 from tangere.haptics.layout import (
     HAND_OMEGA,
@@ -288,9 +288,7 @@ def _open(s: State, mass: float, tool: int, time: float, sequence: int, out: Ptr
 @kernel
 def _holds(c: Touch, tool: int) -> bool:
     """Whether a contact presses on the tool."""
-    if c.ints[TI_KIND] == SPRING_KIND or not c.floats[TF_F] > 0.0:
-        return False
-    return bool(c.ints[TI_A] == tool or c.ints[TI_B] == tool)
+    return bool(presses(c) and (c.ints[TI_A] == tool or c.ints[TI_B] == tool))
 
 
 @kernel

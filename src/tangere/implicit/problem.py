@@ -29,8 +29,7 @@ from tangere.elements.columns import (
     add_side,
     touch,
 )
-from tangere.elements.friction_state import change
-from tangere.elements.patch import bend, evaluate
+from tangere.elements.element import change, hessian, value
 from tangere.implicit.islands import is_large
 from tangere.implicit.task_queue import (
     LEAST,
@@ -98,9 +97,9 @@ def newton_part(
     start = g.start[island] if task >= BALANCE else t.start[island]
     for k in range(start + first, start + end):
         if task == EVALUATE:
-            evaluate(t, touch(t, t.busy[k]), v.ahead.twist, dt)
+            value(t, touch(t, t.busy[k]), v.ahead.twist, dt)
         elif task <= BEND_HOPING:
-            bend(t, touch(t, t.busy[k]), v.ahead.twist, dt, task == BEND_HOPING, number)
+            hessian(t, touch(t, t.busy[k]), v.ahead.twist, dt, task == BEND_HOPING, number)
         elif task == CHANGE:
             if change(v, touch(t, t.list[k]), dt, is_large(g, island), number):
                 total += 1.0

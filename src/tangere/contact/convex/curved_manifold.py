@@ -79,7 +79,7 @@ from tangere.elements.columns import (
     lead_power,
     local_twist,
 )
-from tangere.implicit.step_context import StepContext, moves
+from tangere.elements.step_context import StepContext, moves
 from tangere.maths.quat import turn, turn_back
 from tangere.maths.vec import Vec3, dot, sub
 from tangere.model import OK, PI_BODY_A, PI_PART_A, PI_PART_B, SOLVER_FULL

@@ -69,7 +69,7 @@ from tangere.elements.columns import (
     TI_SQUARE,
     Touch,
 )
-from tangere.implicit.step_context import PASSES, StepContext
+from tangere.elements.step_context import PASSES, StepContext
 from tangere.maths.vec import Vec3, basis
 from tangere.model import (
     NF,

@@ -8,16 +8,14 @@ from tangere._jit import kernel
 from tangere._ptr import off
 from tangere.contact.convex.set_up import end_of_two, look
 from tangere.elements.columns import (
-    SPRING_KIND,
     TI_A,
     TI_B,
     TI_EDGE,
-    TI_KIND,
     TI_NEW,
     Touch,
     touch,
 )
-from tangere.implicit.step_context import StepContext
+from tangere.elements.step_context import StepContext
 from tangere.model import NI, OK, PI_BODY_A, PI_BODY_B
 from tangere.solver import NTF, NTI
 
@@ -34,14 +32,13 @@ def gather_again(e: StepContext, fresh: bool) -> bool:
     """
     t, pairs = e.w.solver.touches, e.w.pairs
     listed, old, at = t.used[0], 0, 0
+    contacts = listed - e.z.springs  # springs come last
     while at < pairs.used[0]:
         end = end_of_two(e, at)
         ints = off(pairs.ints, NI * pairs.slot[at])
         a, b = ints[PI_BODY_A], ints[PI_BODY_B]
         first, marked = old, _strays(e, a) or _strays(e, b)
-        while old < listed and touch(t, old).ints[TI_A] == a and touch(t, old).ints[TI_B] == b:
-            if touch(t, old).ints[TI_KIND] == SPRING_KIND:  # these come last
-                break
+        while old < contacts and touch(t, old).ints[TI_A] == a and touch(t, old).ints[TI_B] == b:
             marked = marked or touch(t, old).ints[TI_NEW] == 1
             old += 1
         if marked:  # the new ones, listed behind all others, take the places of the old ones

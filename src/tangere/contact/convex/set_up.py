@@ -88,7 +88,7 @@ from tangere.elements.columns import (
 )
 from tangere.elements.contact_energy import SMALL_RESERVE, imprint, set_limit, start_energy
 from tangere.elements.contact_law import FORGET, KAPPA, pair_law, spring_ends
-from tangere.implicit.step_context import PASSES, StepContext
+from tangere.elements.step_context import PASSES, StepContext
 from tangere.implicit.task_queue import (
     FAULT,
     LEAST,
