@@ -14,7 +14,7 @@ from tangere._jit import kernel
 from tangere._ptr import ptr
 from tangere.maths.vec import Array, IntArray, LongArray
 
-NTI, NTF = 15, 117  # columns of Touches.ints and Touches.floats
+NTI, NTF = 15, 119  # columns of Touches.ints and Touches.floats
 
 
 class Graph(NamedTuple):

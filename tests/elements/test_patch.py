@@ -349,8 +349,8 @@ def test_single_point_apart() -> None:
     r = c(np.zeros(6))
     assert r.force[0] == 0.0
     assert not r.normal.any()
-    assert c(np.zeros(6), hope=True).normal[0, 0] == pytest.approx(3e4 * 5e-3 + 120.0)
-    assert c(np.zeros(6), hope=True).force[0] == 0.0
+    assert c(np.zeros(6), all_press=True).normal[0, 0] == pytest.approx(3e4 * 5e-3 + 120.0)
+    assert c(np.zeros(6), all_press=True).force[0] == 0.0
     # fast enough it will press: k (d − dt u) − b u
     assert c(np.array([-1.0, 0, 0, 0, 0, 0])).force[0] == pytest.approx(3e4 * 4e-3 + 120.0)
 
@@ -364,10 +364,10 @@ def test_patch_apart_carries_nothing(mode: int) -> None:
     assert not r.normal.any()
     assert not r.tangential.any()
     assert not r.breaks
-    # hoped for, it is as stiff as if it pressed
-    hoped = c(np.zeros(6), hope=True)
-    assert hoped.normal == pytest.approx(Contact(DEEP)(np.zeros(6)).normal, abs=1e-12)
-    assert not hoped.force.any()
+    # taken to press, it is as stiff as if it did
+    assumed = c(np.zeros(6), all_press=True)
+    assert assumed.normal == pytest.approx(Contact(DEEP)(np.zeros(6)).normal, abs=1e-12)
+    assert not assumed.force.any()
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from tangere._jit import kernel
 from tangere.elements import columns as record
 from tangere.elements.columns import add_local, touch
-from tangere.elements.element import hessian, value
-from tangere.elements.patch import breaks
+from tangere.elements.element import breaks, hessian, value
 from tangere.solver import Solver, new_solver, solver_pointers
 
 Array = NDArray[np.float64]
@@ -26,12 +25,12 @@ V_EPS = 1e-4  # [m/s], where kinetic friction fades
 
 
 @kernel
-def _evaluate(v: Solver, k: int, dt: float, hope: bool, length: float, wrench: Array) -> bool:
+def _evaluate(v: Solver, k: int, dt: float, all_press: bool, length: float, wrench: Array) -> bool:
     """Force, curvature and wrenches of contact k; whether it would break."""
     p = solver_pointers(v)
     c = touch(p.touches, k)
     value(p.touches, c, p.ahead.twist, dt)
-    hessian(p.touches, c, p.ahead.twist, dt, hope, length)
+    hessian(p.touches, c, p.ahead.twist, dt, all_press, length)
     for i in range(12):
         p.ahead.gradient[i] = 0.0
     add_local(c, 1.0, p.ahead.gradient)
@@ -187,11 +186,11 @@ class Contact:
         vb = a[:3] + np.cross(a[3:], self.arms[0]) + u - np.cross(wb, self.arms[1])
         return np.stack((a, np.concatenate((vb, wb))))
 
-    def __call__(self, local: Array, hope: bool = False, length: float = 0.0) -> Result:
+    def __call__(self, local: Array, all_press: bool = False, length: float = 0.0) -> Result:
         """The kernel at the given relative motion, after a share of a Newton step or anew."""
         self.v.ahead.twist[:2] = self.twist(local)
         wrench = np.full(12, np.nan)
-        broken = _evaluate(self.v, 0, self.dt, hope, length, wrench)
+        broken = _evaluate(self.v, 0, self.dt, all_press, length, wrench)
         f = self.v.touches.floats[0]
         cn, ct = f[record.TF_CN : record.TF_CN + 6], f[record.TF_CT : record.TF_CT + 6]
         index = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, off
-from tangere.maths.quadrature import square_point, triangle_point
 from tangere.solver import NTF, NTI, Touches
 
 # Columns of Touches.ints
@@ -82,6 +81,9 @@ TF_CR = 107  # 3: its curvature 11, 12, 22
 TF_ROLL, TF_SPIN = 110, 112  # 2 each: as TF_RUB and TF_SLIP, of the rolling
 TF_YAW, TF_RISE = 114, 115  # what a body's axis turned about n, and rose, since the start [rad]
 TF_LIES = 116  # 1: that body lies on its side, and the patch turns with its axis
+TF_WEIGHT = 117  # area over the normalising area; 1 of a single point
+TF_GYRATION = 118  # squared radius of gyration about n [m²]
+POINT_DEPTH = TF_H  # of a single point, in the place of the patch's [m]
 
 # Of a spring, in the place of a contact's
 SF_ALONG, SF_ACROSS = 33, 34  # growth of the force with the speed along n and across [N s/m]
@@ -182,37 +184,3 @@ def add_side(c: Touch, side: int, scale: float, row: PtrF8) -> None:
     row[3] += sign * (m0 + p[1] * x2 - p[2] * x1)
     row[4] += sign * (m1 + p[2] * x0 - p[0] * x2)
     row[5] += sign * (m2 + p[0] * x1 - p[1] * x0)
-
-
-@kernel
-def fan_area(o: PtrF8, a: PtrF8, b: PtrF8) -> float:
-    """Area of a triangle of a fan: apex o, corners a and b (x, y, depth each) [m²]."""
-    return float(0.5 * ((a[0] - o[0]) * (b[1] - o[1]) - (a[1] - o[1]) * (b[0] - o[0])))
-
-
-@kernel
-def fan_point(j: int, o: PtrF8, a: PtrF8, b: PtrF8) -> tuple[float, float, float, float]:
-    """Weight (of area 1), x, y and depth of point j of a triangle of a fan."""
-    return _mixed(triangle_point(j), o, a, b)
-
-
-@kernel
-def rub_point(
-    j: int, square: bool, o: PtrF8, a: PtrF8, b: PtrF8
-) -> tuple[float, float, float, float]:
-    """As `fan_point`, to integrate friction: half as many points have a weight in a square."""
-    return _mixed(square_point(j, square), o, a, b)
-
-
-@kernel
-def _mixed(
-    point: tuple[float, float, float, float], o: PtrF8, a: PtrF8, b: PtrF8
-) -> tuple[float, float, float, float]:
-    """Weight, x, y and depth at barycentric coordinates."""
-    w, l0, l1, l2 = point
-    return (
-        w,
-        l0 * o[0] + l1 * a[0] + l2 * b[0],
-        l0 * o[1] + l1 * a[1] + l2 * b[1],
-        l0 * o[2] + l1 * a[2] + l2 * b[2],
-    )

@@ -12,20 +12,14 @@ from tangere._jit import kernel
 from tangere._ptr import PtrF8, off
 from tangere.elements.columns import (
     BREAKS,
-    PATCH_KIND,
-    POINT_KIND,
     SLIDES,
-    TF_AREA,
     TF_ARM_B,
     TF_BT,
     TF_C,
-    TF_CURVED,
     TF_DEPTH,
     TF_F,
-    TF_H,
+    TF_GYRATION,
     TF_HELD,
-    TF_JXX,
-    TF_JYY,
     TF_KT,
     TF_LAG,
     TF_LEAD,
@@ -33,9 +27,7 @@ from tangere.elements.columns import (
     TF_N,
     TF_R1,
     TF_R2,
-    TF_RATIO,
     TF_ROLLS,
-    TF_S,
     TF_STORED,
     TF_T1,
     TF_T2,
@@ -44,24 +36,18 @@ from tangere.elements.columns import (
     TF_TRUE,
     TF_U,
     TF_WANTED,
+    TF_WEIGHT,
     TF_YIELDED,
     TI_A,
     TI_B,
-    TI_FAN,
-    TI_KIND,
     TI_MODE,
     TI_NEW,
-    TI_POLYGON,
-    TI_POLYGONS,
     TI_SLOT,
     Touch,
-    add_local,
     local_twist,
     rolling,
 )
-from tangere.elements.contact_energy import spring_energy
 from tangere.elements.contact_law import keep_spring
-from tangere.elements.patch import V_EPS, breaks
 from tangere.elements.step_context import StepContext
 from tangere.model import (
     LEDGER_FRICTION,
@@ -88,7 +74,6 @@ from tangere.model import (
     SLIP,
     STICK,
 )
-from tangere.solver import Touches
 
 # Contacts that are too deep may keep what lifts so many times their load out: more may land on it.
 LOADS = 10.0
@@ -102,19 +87,19 @@ FLAT = 1e-12
 
 
 @kernel
-def remember_contact(e: StepContext, c: Touch) -> tuple[float, float, float]:
-    """Wrenches on the bodies, and what the next step must know.
+def remember_pressing(
+    e: StepContext, c: Touch, slips: bool, energy: float, volume: float
+) -> tuple[float, float, float]:
+    """What the next step must know of a contact that presses.
 
-    Returns what friction lost, what is to spare of the reserve, and what it wants of it [J].
+    slips: its friction is at the limit; energy: what its normal springs could hold at the end [J];
+    volume: overlap [m³]. Returns what friction lost, what is to spare of the reserve, and what the
+    contact wants of it [J].
     """
-    add_local(c, 1.0, e.s.wrench)
-    if c.floats[TF_F] > 0.0:
-        lost = _friction_state(e, c, e.w.solver.ahead.twist)
-        spare = _remember_pressing(e, c)
-        return max(0.0, lost), spare, float(c.floats[TF_WANTED])
-    if c.floats[TF_DEPTH] > 0.0:
-        _hold_on(e, c)
-    return 0.0, 0.0, 0.0
+    lost = _friction_state(e, c, slips)
+    spare = _keep_energy(e, c, energy)
+    off(e.w.pairs.floats, NF * c.ints[TI_SLOT])[PF_VOLUME] = volume
+    return max(0.0, lost), spare, float(c.floats[TF_WANTED])
 
 
 @kernel
@@ -156,12 +141,13 @@ def enter_contact(e: StepContext, c: Touch) -> None:
 
 
 @kernel
-def compare_contact(e: StepContext, c: Touch) -> bool:
+def compare_contact(e: StepContext, c: Touch, depth: float, width: float, reach: float) -> bool:
     """Whether a contact has to be looked at again where the bodies really go; it is marked.
 
-    Its pair keeps what the second pass has to know of it.
+    depth: its mean; width: of the patch; reach: of its furthest points, about [m]. The pair keeps
+    what the second pass has to know of it.
     """
-    changed = _changed(e.w.solver.ahead.twist, c, e.dt)
+    changed = _changed(e.w.solver.ahead.twist, c, e.dt, depth, width, reach)
     c.ints[TI_NEW] = 1 if changed else 0
     e.w.pairs.ints[NI * c.ints[TI_SLOT] + PI_CALM] = -1 if changed else e.stamp + 1
     # the next pass limits friction by this
@@ -170,22 +156,16 @@ def compare_contact(e: StepContext, c: Touch) -> bool:
 
 
 @kernel
-def _changed(twist: PtrF8, c: Touch, dt: float) -> bool:
+def _changed(twist: PtrF8, c: Touch, dt: float, depth: float, width: float, reach: float) -> bool:
     """Whether the solution takes a contact elsewhere than the guess, or changes its force."""
     f = c.floats
     if not f[TF_F] > 0.0:
         return False
-    un, w1, w2, u1, u2, wn = local_twist(c, twist)
-    star = off(f, TF_U)
     if abs(f[TF_F] - f[TF_LAG]) > FORCE_CHANGE * f[TF_F] and f[TF_MU] > 0.0:
         return True
-    width = sqrt(max(f[TF_S], 0.0))
-    depth = abs(f[TF_H]) if c.ints[TI_KIND] == POINT_KIND else abs(f[TF_H]) / f[TF_S]
+    un, w1, w2, u1, u2, wn = local_twist(c, twist)
+    star = off(f, TF_U)
     tilt = abs(w1 - star[1]) + abs(w2 - star[2])
-    reach = width
-    if f[TF_CURVED] > 0.0 and c.ints[TI_KIND] != POINT_KIND:
-        # a strip reaches further than its area tells
-        reach = max(width, sqrt(3.0 * (f[TF_JXX] + f[TF_JYY]) / f[TF_S]))
     if dt * (abs(un - star[0]) + tilt * reach) > DEPTH_CHANGE * depth + FLAT * width:
         return True
     slip = abs(u1 - star[3]) + abs(u2 - star[4]) + abs(wn - star[5]) * width
@@ -204,8 +184,10 @@ def _too_deep(e: StepContext, c: Touch) -> float:
 
 
 @kernel
-def _hold_on(e: StepContext, c: Touch) -> None:
-    """Contact that overlaps but does not press in this step: what it had is its reserve."""
+def remember_open(e: StepContext, c: Touch) -> None:
+    """Contact that does not press in this step: if it overlaps, what it had is its reserve."""
+    if not c.floats[TF_DEPTH] > 0.0:
+        return
     slot = c.ints[TI_SLOT]
     row = off(e.w.pairs.floats, NF * slot)
     row[PF_PRESS], row[PF_STORED], row[PF_RESERVE] = 0.0, 0.0, c.floats[TF_STORED]
@@ -213,10 +195,9 @@ def _hold_on(e: StepContext, c: Touch) -> None:
 
 
 @kernel
-def _remember_pressing(e: StepContext, c: Touch) -> float:
+def _keep_energy(e: StepContext, c: Touch, energy: float) -> float:
     """Force, energy and size of a pressing contact; returns what of its reserve is to spare [J]."""
-    f, t = c.floats, e.w.solver.touches
-    slot = c.ints[TI_SLOT]
+    f, slot = c.floats, c.ints[TI_SLOT]
     ints, row = off(e.w.pairs.ints, NI * slot), off(e.w.pairs.floats, NF * slot)
     out = off(f, TF_F)
     for q in range(3):
@@ -226,14 +207,12 @@ def _remember_pressing(e: StepContext, c: Touch) -> float:
         if f[TF_ROLLS] > 0.0:
             row[PF_TORQUE + q] += f[TF_TORQUE] * t1 + f[TF_TORQUE + 1] * t2
         row[PF_CENTRE + q] = e.s.position[3 * c.ints[TI_B] + q] + f[TF_ARM_B + q]
-    patch = c.ints[TI_KIND] == PATCH_KIND
     row[PF_AREA] = f[TF_TRUE]
-    row[PF_VOLUME] = max(0.0, f[TF_H]) / f[TF_RATIO] if patch else 0.0
     row[PF_DEPTH] = max(0.0, f[TF_DEPTH])
     un, w1, w2, _, _, _ = local_twist(c, e.w.solver.ahead.twist)
     # what was put in; what the springs do not hold is lost, or kept in reserve
     left = f[TF_STORED] - e.dt * (out[0] * un + out[1] * w1 + out[2] * w2)
-    held = min(spring_energy(t, c, e.dt, e.w.solver.ahead.twist), max(0.0, left))
+    held = min(energy, max(0.0, left))
     row[PF_STORED], row[PF_RESERVE] = held, min(left - held, held)
     lift = max(out[0], row[PF_PRESS]) * _too_deep(e, c)
     f[TF_WANTED] = LOADS * lift + max(0.0, held - left)
@@ -243,29 +222,22 @@ def _remember_pressing(e: StepContext, c: Touch) -> float:
 
 
 @kernel
-def _friction_state(e: StepContext, c: Touch, twist: PtrF8) -> float:
-    """Stretch of the friction spring after the step, and whether the contact slides.
+def _friction_state(e: StepContext, c: Touch, slips: bool) -> float:
+    """Stretch of the friction spring after the step; whether the contact slides is kept.
 
     Returns the energy lost [J].
     """
     f, out = c.floats, off(c.floats, TF_F)
     slot = c.ints[TI_SLOT]
     ints, row = off(e.w.pairs.ints, NI * slot), off(e.w.pairs.floats, NF * slot)
-    _, _, _, u1, u2, wn = local_twist(c, twist)
-    patch = c.ints[TI_KIND] == PATCH_KIND
-    weight = f[TF_S] / f[TF_AREA] if patch else 1.0
-    j_n = (f[TF_JXX] + f[TF_JYY]) / f[TF_S] if patch else 0.0
-    k_t, b_t = weight * f[TF_KT], weight * f[TF_BT]
+    _, _, _, u1, u2, wn = local_twist(c, e.w.solver.ahead.twist)
+    j_n = f[TF_GYRATION]
+    k_t, b_t = f[TF_WEIGHT] * f[TF_KT], f[TF_WEIGHT] * f[TF_BT]
     r1, r2 = f[TF_R1] + e.dt * u1, f[TF_R2] + e.dt * u2
     theta = f[TF_TH] + e.dt * wn if j_n > 0.0 else 0.0
-    mode = STICK
     if c.ints[TI_MODE] == SLIDES:
-        if _fastest(e.w.solver.touches, c, u1, u2, wn) >= V_EPS:
-            mode = SLIP
         r1, r2, theta = _rewind(k_t, 0.0, j_n, u1, u2, wn, c)
     elif c.ints[TI_MODE] == BREAKS:
-        if breaks(e.w.solver.touches, c, twist, e.dt):
-            mode = SLIP
         r1, r2, theta = _rewind(k_t, b_t, j_n, u1, u2, wn, c)
     paid = f[TF_HELD] - e.dt * (out[3] * u1 + out[4] * u2 + out[5] * wn)
     held = 0.5 * k_t * (r1 * r1 + r2 * r2 + theta * theta * j_n)
@@ -274,7 +246,7 @@ def _friction_state(e: StepContext, c: Touch, twist: PtrF8) -> float:
         r1, r2, theta, held = less * r1, less * r2, less * theta, max(0.0, paid)
     f[TF_R1], f[TF_R2], f[TF_TH] = r1, r2, theta
     row[PF_THETA], row[PF_HELD] = theta, held
-    ints[PI_MODE], ints[PI_MISSED] = mode, 0
+    ints[PI_MODE], ints[PI_MISSED] = SLIP if slips else STICK, 0
     return float(paid - held)
 
 
@@ -298,17 +270,3 @@ def _rewind(
         cap = b_t if drag <= twist else b_t * twist / drag
         theta = -(out[5] / j_n + cap * wn) / k_t
     return r1, r2, theta
-
-
-@kernel
-def _fastest(t: Touches, c: Touch, u1: float, u2: float, wn: float) -> float:
-    """Greatest slip speed over the patch; speed is convex, so a corner has it."""
-    most = u1 * u1 + u2 * u2
-    at = off(t.fan, 3 * c.ints[TI_FAN])
-    for poly in range(c.ints[TI_POLYGONS]):
-        corners = t.corners[c.ints[TI_POLYGON] + poly]
-        for i in range(1, corners + 1):
-            e1, e2 = u1 - wn * at[3 * i + 1], u2 + wn * at[3 * i]
-            most = max(most, e1 * e1 + e2 * e2)
-        at = off(at, 3 * (corners + 1))
-    return sqrt(most)

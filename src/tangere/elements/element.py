@@ -6,29 +6,67 @@ the kind of a row picks the functions here and nowhere else.
 
 from __future__ import annotations
 
+from math import sqrt
+
 from tangere._jit import kernel
-from tangere._ptr import PtrF8
+from tangere._ptr import PtrF8, off
 from tangere.elements.columns import (
+    BREAKS,
+    HOLDS,
+    PATCH_KIND,
+    POINT_DEPTH,
+    POINT_KIND,
+    SLIDES,
     SPRING_KIND,
     TF_BOUNCE,
+    TF_D,
     TF_E,
     TF_F,
+    TF_H,
+    TF_K,
     TF_LAG,
     TF_LIMIT,
+    TF_MU,
+    TF_PRESSED,
+    TF_RATIO,
+    TF_SIZE,
+    TF_STORED,
+    TF_U,
+    TI_EARLY,
     TI_KIND,
+    TI_MODE,
     Touch,
+    add_local,
     lead_power,
+    local_twist,
 )
-from tangere.elements.contact_energy import contact_overdrawn, forestall, set_limit
+from tangere.elements.contact import V_EPS
 from tangere.elements.contact_memory import (
     compare_contact,
     enter_contact,
     fill_reserve,
-    remember_contact,
+    remember_open,
+    remember_pressing,
     tie_contact,
 )
-from tangere.elements.friction_state import change_contact, let_go
-from tangere.elements.patch import contact_hessian, contact_value
+from tangere.elements.patch import (
+    cut_lead,
+    depth_sum,
+    fastest_slip,
+    imprint_patch,
+    normalise_patch,
+    patch_breaks,
+    patch_extent,
+    patch_hessian,
+    patch_value,
+)
+from tangere.elements.point import (
+    imprint_point,
+    point_breaks,
+    point_energy,
+    point_hessian,
+    point_value,
+)
 from tangere.elements.spring import (
     enter_spring,
     remember_spring,
@@ -39,40 +77,49 @@ from tangere.elements.spring import (
 from tangere.elements.step_context import StepContext
 from tangere.solver import Solver, Touches
 
+# Energy that a contact may give at once beyond what its springs hold: its normal force times this
+# share of the part's size, of a reserve or as a debt; and what is rounding of it.
+SMALL_RESERVE, ROUNDING = 2e-7, 1e-9
+
 
 @kernel
 def value(t: Touches, c: Touch, twist: PtrF8, dt: float) -> None:
     """Fill the force of an element at given twists."""
     if c.ints[TI_KIND] == SPRING_KIND:
         spring_value(c, twist)
+    elif c.ints[TI_KIND] == POINT_KIND:
+        point_value(c, twist, dt)
     else:
-        contact_value(t, c, twist, dt)
+        patch_value(t, c, twist, dt)
 
 
 @kernel
-def hessian(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool, length: float) -> None:
+def hessian(t: Touches, c: Touch, twist: PtrF8, dt: float, all_press: bool, length: float) -> None:
     """Fill the Hessian of an element: minus the derivative of its force.
 
-    hope: points not yet pressing count as stiff.
+    all_press: points not yet pressing count as stiff, too.
     length: share of the Newton step that was made since the last call; 0: begin anew, as where
     nothing is known of the last round.
     """
     if c.ints[TI_KIND] == SPRING_KIND:
         spring_hessian(c)
+    elif c.ints[TI_KIND] == POINT_KIND:
+        point_hessian(c, twist, dt, all_press, length)
     else:
-        contact_hessian(t, c, twist, dt, hope, length)
+        patch_hessian(t, c, twist, dt, all_press, length)
 
 
 @kernel
-def foresee(v: Solver, c: Touch, dt: float, speed: float, again: bool) -> None:
+def predict(v: Solver, c: Touch, dt: float, speed: float, again: bool) -> None:
     """Change an element that by the guess will not behave as it is taken to.
 
-    again: the guess is the motion found by a pass, not that of the last step.
+    speed: see `break_loose`. again: the guess is the motion found by a pass, not that of the last
+    step.
     """
     if c.ints[TI_KIND] != SPRING_KIND:
-        let_go(v, c, dt, speed)
+        break_loose(v, c, dt, speed)
         if again:
-            forestall(v.touches, c, dt)
+            yield_early(v.touches, c, dt)
 
 
 @kernel
@@ -80,23 +127,38 @@ def change(v: Solver, c: Touch, dt: float, large: bool, speed: float) -> bool:
     """Whether an element does not behave as was assumed; it is changed, to be solved again.
 
     large: of a large island, where it may yield or hold again, too.
-    speed: see `let_go`.
+    speed: see `break_loose`.
     """
-    return c.ints[TI_KIND] != SPRING_KIND and change_contact(v, c, dt, large, speed)
-
-
-@kernel
-def overdrawn(e: StepContext, c: Touch) -> bool:
-    """Whether an element gives more energy than it has; it then yields."""
     if c.ints[TI_KIND] == SPRING_KIND:
         return False
-    return contact_overdrawn(e.w.solver.touches, c, e.w.solver.ahead.twist, e.dt)
+    found = break_loose(v, c, dt, speed)
+    if large:
+        found = overdrawn(v.touches, c, v.ahead.twist, dt) or found
+        found = _hold_again(v, c, dt) or found
+    return found
 
 
 @kernel
-def compare_element(e: StepContext, c: Touch) -> bool:
+def mend(e: StepContext, c: Touch, first: bool) -> bool:
+    """Whether an element gives more energy than it has; it is changed, to be solved again.
+
+    first: else only what the last change left over.
+    """
+    v = e.w.solver
+    if c.ints[TI_KIND] == PATCH_KIND and cut_lead(e, c, not first):
+        return True
+    return first and overdrawn(v.touches, c, v.ahead.twist, e.dt)
+
+
+@kernel
+def compare(e: StepContext, c: Touch) -> bool:
     """Whether the solution takes an element elsewhere than the guess; it is marked."""
-    return c.ints[TI_KIND] != SPRING_KIND and compare_contact(e, c)
+    if c.ints[TI_KIND] == SPRING_KIND:
+        return False
+    if c.ints[TI_KIND] == POINT_KIND:
+        return compare_contact(e, c, abs(c.floats[POINT_DEPTH]), 0.0, 0.0)
+    depth, width, reach = patch_extent(c.floats)
+    return compare_contact(e, c, depth, width, reach)
 
 
 @kernel
@@ -132,7 +194,15 @@ def remember(e: StepContext, c: Touch) -> tuple[float, float, float]:
     if c.ints[TI_KIND] == SPRING_KIND:
         remember_spring(e, c)
         return 0.0, 0.0, 0.0
-    return remember_contact(e, c)
+    add_local(c, 1.0, e.s.wrench)
+    if not c.floats[TF_F] > 0.0:
+        remember_open(e, c)
+        return 0.0, 0.0, 0.0
+    t, twist, volume = e.w.solver.touches, e.w.solver.ahead.twist, 0.0
+    if c.ints[TI_KIND] == PATCH_KIND:
+        volume = max(0.0, c.floats[TF_H]) / c.floats[TF_RATIO]
+    slips = _slips(t, c, twist, e.dt)
+    return remember_pressing(e, c, slips, end_energy(t, c, e.dt, twist), volume)
 
 
 @kernel
@@ -170,3 +240,150 @@ def enter(e: StepContext, c: Touch) -> None:
 def presses(c: Touch) -> bool:
     """Whether an element is a contact that presses."""
     return bool(c.ints[TI_KIND] != SPRING_KIND and c.floats[TF_F] > 0.0)
+
+
+# What the verbs need of a contact, over its patch or at its point.
+
+
+@kernel
+def normalise(c: Touch, area: float) -> None:
+    """Share the stiffness of a patch over a given area."""
+    if c.ints[TI_KIND] == PATCH_KIND:
+        normalise_patch(c, area)
+
+
+@kernel
+def _energy(t: Touches, c: Touch, d0: float, dx: float, dy: float) -> float:
+    """Energy of the normal springs if depth were d0 + dx x + dy y more than at the guess [J]."""
+    if c.ints[TI_KIND] == POINT_KIND:
+        return point_energy(c, d0)
+    return float(0.5 * c.floats[TF_K] * depth_sum(t, c, d0, dx, dy, 2))
+
+
+@kernel
+def end_energy(t: Touches, c: Touch, dt: float, twist: PtrF8) -> float:
+    """Energy of the normal springs after moving with the given twists [J]."""
+    star = off(c.floats, TF_U)
+    un, w1, w2, _, _, _ = local_twist(c, twist)
+    d0 = -dt * (un - star[0])
+    dx, dy = dt * (w2 - star[2]), -dt * (w1 - star[1])
+    return _energy(t, c, d0, dx, dy)
+
+
+@kernel
+def start_energy(t: Touches, c: Touch) -> float:
+    """Energy of the normal springs at the start of the step [J]."""
+    way = off(c.floats, TF_D)
+    return _energy(t, c, way[0], way[1], way[2])
+
+
+@kernel
+def imprint(t: Touches, c: Touch, share: float) -> None:
+    """Leave a share of the depth at the start of the step out of every point.
+
+    Depth is then that share less than it is, point by point: the surfaces have yielded so far.
+    """
+    if c.ints[TI_KIND] == POINT_KIND:
+        imprint_point(c, share)
+    else:
+        imprint_patch(t, c, share)
+
+
+@kernel
+def set_limit(t: Touches, c: Touch) -> None:
+    """Limit friction by the lagged normal force, spread in proportion to the depth."""
+    f = c.floats
+    depth = 1.0
+    if c.ints[TI_KIND] == PATCH_KIND:
+        pressed = off(f, TF_PRESSED)
+        depth = depth_sum(t, c, pressed[0], pressed[1], pressed[2], 1)
+    f[TF_LIMIT] = f[TF_LAG] / depth if depth > 0.0 else 0.0
+
+
+@kernel
+def breaks(t: Touches, c: Touch, twist: PtrF8, dt: float) -> bool:
+    """Whether a contact that was taken to hold exceeds its friction limit."""
+    if c.ints[TI_MODE] == SLIDES or not c.floats[TF_MU] * c.floats[TF_LIMIT] > 0.0:
+        return False
+    if c.ints[TI_KIND] == POINT_KIND:
+        return point_breaks(c, twist, dt)
+    return patch_breaks(t, c, twist, dt)
+
+
+@kernel
+def _slips(t: Touches, c: Touch, twist: PtrF8, dt: float) -> bool:
+    """Whether a contact slides at the end of the step."""
+    if c.ints[TI_MODE] == SLIDES:
+        _, _, _, u1, u2, wn = local_twist(c, twist)
+        return fastest_slip(t, c, u1, u2, wn) >= V_EPS
+    return bool(c.ints[TI_MODE] == BREAKS and breaks(t, c, twist, dt))
+
+
+@kernel
+def break_loose(v: Solver, c: Touch, dt: float, speed: float) -> bool:
+    """Whether a contact that was taken to hold does not; it is limited point by point from now.
+
+    speed: at which it slips at least, 0 if the solution is known. Before, only what clearly slips
+    breaks: loads of bodies at rest depend on who does.
+    """
+    if c.ints[TI_MODE] != HOLDS or not breaks(v.touches, c, v.ahead.twist, dt):
+        return False
+    if speed > 0.0:
+        _, _, _, u1, u2, _ = local_twist(c, v.ahead.twist)
+        if c.ints[TI_EARLY] != 0 or u1 * u1 + u2 * u2 < speed * speed:
+            return False
+        c.ints[TI_EARLY] = 1
+    c.ints[TI_MODE] = BREAKS
+    return True
+
+
+@kernel
+def _hold_again(v: Solver, c: Touch, dt: float) -> bool:
+    """Whether a contact was broken early that would have held; it does."""
+    if c.ints[TI_EARLY] != 1 or breaks(v.touches, c, v.ahead.twist, dt):
+        return False
+    c.ints[TI_MODE], c.ints[TI_EARLY] = HOLDS, 2
+    return True
+
+
+@kernel
+def overdrawn(t: Touches, c: Touch, twist: PtrF8, dt: float) -> bool:
+    """Whether a contact gives more energy than it had; it then yields once more.
+
+    The step takes depth to be linear in the motion. Where a body turns far within it, as a top
+    does, the depth from which the linear springs unload is not that at which energy was stored.
+    With no more stored in the linear springs than there is, convexity forbids the excess.
+    """
+    f = c.floats
+    if c.ints[TI_KIND] == SPRING_KIND or not f[TF_F] > 0.0 or f[TF_E] > 0.0:
+        return False
+    un, w1, w2, _, _, _ = local_twist(c, twist)
+    given = dt * (f[TF_F] * un + f[TF_F + 1] * w1 + f[TF_F + 2] * w2)
+    reserve = f[TF_SIZE] * f[TF_F]
+    if f[TF_STORED] - given >= -SMALL_RESERVE * reserve:
+        return False
+    return _yields(t, c, dt, ROUNDING * (max(0.0, f[TF_STORED]) + reserve))
+
+
+@kernel
+def yield_early(t: Touches, c: Touch, dt: float) -> None:
+    """Let a contact yield if it could give too much energy, whether or not it would.
+
+    The force is taken to be that of the last pass.
+    """
+    f = c.floats
+    if not f[TF_E] > 0.0:
+        _yields(t, c, dt, SMALL_RESERVE * f[TF_SIZE] * f[TF_LAG])
+
+
+@kernel
+def _yields(t: Touches, c: Touch, dt: float, excess: float) -> bool:
+    """Whether the linear springs hold more than was stored, by some excess; they no longer do."""
+    f = c.floats
+    star, way = off(f, TF_U), off(f, TF_D)
+    way[0], way[1], way[2] = dt * star[0], -dt * star[2], dt * star[1]
+    held, stored = start_energy(t, c), max(0.0, f[TF_STORED])
+    if held - stored <= excess:  # or it has yielded before
+        return False
+    imprint(t, c, 1.0 - sqrt(stored / held))
+    return True

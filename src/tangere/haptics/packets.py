@@ -21,8 +21,6 @@ from typing import NamedTuple
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, local_f8, off, ptr
 from tangere.elements.columns import (
-    PATCH_KIND,
-    TF_AREA,
     TF_ARM_A,
     TF_ARM_B,
     TF_B,
@@ -38,9 +36,9 @@ from tangere.elements.columns import (
     TF_S,
     TF_T1,
     TF_T2,
+    TF_WEIGHT,
     TI_A,
     TI_B,
-    TI_KIND,
     Touch,
     touch,
 )
@@ -306,17 +304,14 @@ def _add(z: Sizes, s: State, c: Touch, tool: int, single: bool, out: PtrF8) -> N
     away = (back[0], back[1], back[2])
     w = off(f, TF_F)  # f_n, m_1, m_2, f_1, f_2, m_n
     _add_wrench(sign, n, t1, t2, arm, w, out)
-    patch = c.ints[TI_KIND] == PATCH_KIND
-    share = f[TF_S] / f[TF_AREA] if patch else 1.0
+    share = f[TF_WEIGHT]
     k, k_t, damp = share * f[TF_K], share * f[TF_KT], share * f[TF_B]
     points = local_f8(12)  # x, y, s of each
     count = 1
-    if patch and not single:
+    if f[TF_S] > 0.0 and not single:
         count = _four_points(f, w, points)
     else:  # the centre of pressure
-        points[0] = -w[2] / w[0] if patch else 0.0
-        points[1] = w[1] / w[0] if patch else 0.0
-        points[2] = w[0]
+        points[0], points[1], points[2] = -w[2] / w[0], w[1] / w[0], w[0]
     # friction in proportion to the pressure: no point reaches its limit before the patch does
     total, px, py = 0.0, 0.0, 0.0
     for i in range(count):

@@ -15,7 +15,6 @@ from tangere._jit import kernel
 from tangere._ptr import off
 from tangere.bodies.rigid import free_rotation, move_bodies
 from tangere.collision.broad import forget_boxes, update_boxes, update_pairs
-from tangere.contact.convex.curved_manifold import cut_lead
 from tangere.contact.convex.second_pass import gather_again
 from tangere.contact.convex.set_up import gather
 from tangere.elements.columns import (
@@ -28,11 +27,11 @@ from tangere.elements.columns import (
 )
 from tangere.elements.element import (
     bounces_back,
-    compare_element,
-    foresee,
+    compare,
     give_rebound,
     limit_friction,
-    overdrawn,
+    mend,
+    predict,
     value,
 )
 from tangere.elements.spring import list_springs
@@ -127,13 +126,13 @@ def step(e: StepContext, fresh: bool) -> int:
     """One step, stage by stage; OK, or why it was not made: then nothing has moved."""
     times = e.w.times
     start_clock(times)
-    predict(e)
+    free_motion(e)
     status = find_contacts(e, FIRST, fresh, 0)
     if status != OK:
         return status
     first = stamped(e, PASSES * e.stamp + FIRST)
     solve_all(first, True, ROUGHLY)
-    changed, bounces = compare(first)
+    changed, bounces = find_changes(first)
     lap(times, SOLVE)
     if bounces:  # where the bodies bounce to, nothing of the impact would be left to see
         rebound(first)
@@ -146,7 +145,7 @@ def step(e: StepContext, fresh: bool) -> int:
             return status
         solve_all(stamped(e, PASSES * e.stamp + SECOND), False, TOLERANCE)
     lap(times, SOLVE_AGAIN)
-    mend(e)
+    mend_overdrawn(e)
     report(e)
     finish(e)
     lap(times, REMEMBER)
@@ -220,20 +219,20 @@ def find_contacts(e: StepContext, attempt: int, fresh: bool, changed: int) -> in
             for k in range(6):
                 v.ahead.twist[6 * i + k] = v.ahead.free[6 * i + k]
     v.report[REPORT_PASSES] = attempt + 1
-    _foresee(here, attempt == SECOND)
+    _predict_changes(here, attempt == SECOND)
     lap(times, DETECT if attempt == FIRST else DETECT_AGAIN)
     return OK
 
 
 @kernel
-def compare(e: StepContext) -> tuple[int, bool]:
+def find_changes(e: StepContext) -> tuple[int, bool]:
     """Contacts that the solution takes elsewhere than the guess, marked; whether any bounces."""
     v = e.w.solver
     t = v.touches
     marked, bounces = 0, False
     for k in range(t.used[0]):
         c = touch(t, k)
-        marked += 1 if compare_element(e, c) else 0
+        marked += 1 if compare(e, c) else 0
         bounces = bounces or bounces_back(c)
     return marked, bounces
 
@@ -248,7 +247,7 @@ def aim(e: StepContext) -> None:
 
 
 @kernel
-def mend(e: StepContext) -> None:
+def mend_overdrawn(e: StepContext) -> None:
     """Solve again where a contact of the solution gives more energy than it has; it yields."""
     v = e.w.solver
     t = v.touches
@@ -256,7 +255,7 @@ def mend(e: StepContext) -> None:
         gives = False
         for k in range(t.used[0]):
             c = touch(t, k)
-            if cut_lead(e, c, attempt > 0) or (attempt == 0 and overdrawn(e, c)):
+            if mend(e, c, attempt == 0):
                 v.residual[_island(e, c)], gives = UNSOLVED, True
         if not gives:
             break
@@ -273,7 +272,7 @@ def report(e: StepContext) -> None:
 
 
 @kernel
-def _foresee(e: StepContext, again: bool) -> None:
+def _predict_changes(e: StepContext, again: bool) -> None:
     """In large islands, change contacts that by the guess will not behave as they are taken to.
 
     A few of thousands always do, and to find them by a solution would mean to solve it all again.
@@ -286,7 +285,7 @@ def _foresee(e: StepContext, again: bool) -> None:
             for at in range(t.start[island], t.start[island + 1]):
                 c = touch(t, t.list[at])
                 if c.ints[TI_NEW] == 1:
-                    foresee(v, c, e.dt, SLIPS, again)
+                    predict(v, c, e.dt, SLIPS, again)
 
 
 @kernel
@@ -317,7 +316,7 @@ def solve_all(e: StepContext, hope: bool, tolerance: float) -> None:
 
 
 @kernel
-def predict(e: StepContext) -> None:
+def free_motion(e: StepContext) -> None:
     """Free twists, inertia in the world, and the last twists as guess."""
     h = e.w.solver.ahead
     e.w.solver.report[REPORT_SOLVES] = 0.0

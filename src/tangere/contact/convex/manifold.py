@@ -32,20 +32,12 @@ from tangere.collision.narrow import thinner, world_view
 from tangere.collision.solids import (
     is_curved,
 )
-from tangere.contact.convex.curved_manifold import at_point, lay_curved_patch
+from tangere.contact.convex.curved_manifold import lay_curved_patch
 from tangere.contact.convex.options import DEEP, DUAL, POINT_PATCH
 from tangere.contact.convex.patch_integrals import EXTRA, POINT, measure
 from tangere.elements.columns import (
-    PATCH_KIND,
-    TF_C,
     TF_CURVED,
     TF_DEPTH,
-    TF_H,
-    TF_HX,
-    TF_HY,
-    TF_JXX,
-    TF_JXY,
-    TF_JYY,
     TF_N,
     TF_RATIO,
     TF_REACH,
@@ -60,7 +52,6 @@ from tangere.elements.columns import (
     TF_TILT2,
     TF_TRUE,
     TI_FAN,
-    TI_KIND,
     TI_NEAR,
     TI_POLYGON,
     TI_POLYGONS,
@@ -69,6 +60,9 @@ from tangere.elements.columns import (
     TI_SQUARE,
     Touch,
 )
+from tangere.elements.fan import MOMENTS, add_moments
+from tangere.elements.patch import place_patch
+from tangere.elements.point import place_point
 from tangere.elements.step_context import PASSES, StepContext
 from tangere.maths.vec import Vec3, basis
 from tangere.model import (
@@ -124,7 +118,7 @@ def lay_out(e: StepContext, c: Touch) -> int:
     if curved and int(found[5]) != FACETS:
         return lay_curved_patch(e, c, ints, n, point, moved, int(found[5]))
     if e.options.single_point:
-        at_point(c, point, depth)
+        place_point(c, point, depth)
         return OK
     if on_floor:
         return _on_floor(e, c, ints, n, point, moved)
@@ -233,8 +227,6 @@ def _patch(
 
     Depth is the chord. Where edge lies on edge it has a crease across each polygon, which is cut
     there: between its corners, where the depth is zero, the fan would miss most of it.
-
-    Integrals: for affine g, q on a triangle of area S,  ∫ g q = S (3/4 ḡ q̄ + 1/12 Σ gᵢ qᵢ).
     """
     t, soup = e.w.solver.touches, e.w.soup
     f = c.floats
@@ -261,8 +253,9 @@ def _patch(
         return SOLVER_FULL
     c.ints[TI_POLYGON], c.ints[TI_POLYGONS], c.ints[TI_FAN] = polygon, count, fan
     c.ints[TI_NEAR] = beside
-    s0, sx, sy, sxx, sxy, syy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    h0, hx, hy, reach = 0.0, 0.0, 0.0, 0.0
+    m, reach = local_f8(9), 0.0
+    for k in range(MOMENTS):
+        m[k] = 0.0
     for poly in range(first, stop):
         if soup.slope[4 * poly] != side or end <= poly < near:
             continue
@@ -277,36 +270,12 @@ def _patch(
         if poly >= end:
             reach += _area(soup.plane, soup.start[poly], soup.start[poly + 1])
             continue
-        ox, oy, d = at[0], at[1], at[2]
-        a = off(at, 3 * corners)
-        for i in range(1, corners + 1):
-            b = off(at, 3 * i)
-            area = 0.5 * ((a[0] - ox) * (b[1] - oy) - (a[1] - oy) * (b[0] - ox))
-            mx, my, md = (ox + a[0] + b[0]) / 3.0, (oy + a[1] + b[1]) / 3.0, (d + a[2] + b[2]) / 3.0
-            s0 += area
-            sx += area * mx
-            sy += area * my
-            h0 += area * md
-            sxx += area * (0.75 * mx * mx + (ox * ox + a[0] * a[0] + b[0] * b[0]) / 12.0)
-            sxy += area * (0.75 * mx * my + (ox * oy + a[0] * a[1] + b[0] * b[1]) / 12.0)
-            syy += area * (0.75 * my * my + (oy * oy + a[1] * a[1] + b[1] * b[1]) / 12.0)
-            hx += area * (0.75 * mx * md + (ox * d + a[0] * a[2] + b[0] * b[2]) / 12.0)
-            hy += area * (0.75 * my * md + (oy * d + a[1] * a[2] + b[1] * b[2]) / 12.0)
-            a = b
-    if not s0 > POINT_PATCH * size * size:
-        at_point(c, point, depth / 3.0 if depth > 0.0 else depth)
+        add_moments(at, corners, m)
+    if not m[0] > POINT_PATCH * size * size:
+        place_point(c, point, depth / 3.0 if depth > 0.0 else depth)
         return OK
-    cx, cy = sx / s0, sy / s0
-    for i in range(c.ints[TI_FAN], fan):
-        row = off(t.fan, 3 * i)
-        row[0] -= cx
-        row[1] -= cy
-    c.ints[TI_KIND] = PATCH_KIND
-    f[TF_S], f[TF_TRUE], f[TF_REACH] = s0, s0, reach
-    f[TF_JXX], f[TF_JXY], f[TF_JYY] = sxx - cx * sx, sxy - cx * sy, syy - cy * sy
-    f[TF_H], f[TF_HX], f[TF_HY] = h0, hx - cx * h0, hy - cy * h0
-    for i in range(3):
-        f[TF_C + i] = point[i] + cx * f[TF_T1 + i] + cy * f[TF_T2 + i]
+    place_patch(t, c, point, m, c.ints[TI_FAN], fan)
+    f[TF_TRUE], f[TF_REACH] = f[TF_S], reach
     return OK
 
 

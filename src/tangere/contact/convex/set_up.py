@@ -27,9 +27,7 @@ from tangere.contact.convex.manifold import lay_out
 from tangere.contact.convex.options import FIXED, NONE, SMALL_GYRATION
 from tangere.elements.columns import (
     HOLDS,
-    PATCH_KIND,
     SLIDES,
-    TF_AREA,
     TF_ARM_A,
     TF_ARM_B,
     TF_B,
@@ -40,9 +38,8 @@ from tangere.elements.columns import (
     TF_D,
     TF_DEPTH,
     TF_E,
+    TF_GYRATION,
     TF_HELD,
-    TF_JXX,
-    TF_JYY,
     TF_K,
     TF_KT,
     TF_LAG,
@@ -54,13 +51,10 @@ from tangere.elements.columns import (
     TF_PRESSED,
     TF_R1,
     TF_R2,
-    TF_RATIO,
-    TF_REACH,
     TF_RHO_A,
     TF_RHO_B,
     TF_RISE,
     TF_ROLLS,
-    TF_S,
     TF_SHARE,
     TF_SIZE,
     TF_STORED,
@@ -71,12 +65,12 @@ from tangere.elements.columns import (
     TF_TILT2,
     TF_TRUE,
     TF_U,
+    TF_WEIGHT,
     TF_YAW,
     TF_YIELDED,
     TI_A,
     TI_B,
     TI_EARLY,
-    TI_KIND,
     TI_MODE,
     TI_NEW,
     TI_RUBS,
@@ -86,8 +80,8 @@ from tangere.elements.columns import (
     local_twist,
     touch,
 )
-from tangere.elements.contact_energy import SMALL_RESERVE, imprint, set_limit, start_energy
 from tangere.elements.contact_law import FORGET, KAPPA, pair_law, spring_ends
+from tangere.elements.element import SMALL_RESERVE, imprint, normalise, set_limit, start_energy
 from tangere.elements.step_context import PASSES, StepContext
 from tangere.implicit.task_queue import (
     FAULT,
@@ -268,15 +262,12 @@ def _share(e: StepContext, first: int, end: int, fresh: bool) -> None:
     for k in range(first, end):
         c = touch(t, k)
         i, j = c.ints[TI_A], c.ints[TI_B]
-        if c.ints[TI_KIND] == PATCH_KIND:
-            if e.options.normalization == NONE:
-                c.floats[TF_AREA] = 1.0
-            elif e.options.normalization == FIXED:
-                c.floats[TF_AREA] = min(e.m.face_area[i], e.m.face_area[j])
-            else:
-                c.floats[TF_AREA] = area
-            c.floats[TF_AREA] *= c.floats[TF_RATIO]
-            c.floats[TF_REACH] += c.floats[TF_AREA]
+        if e.options.normalization == NONE:
+            normalise(c, 1.0)
+        elif e.options.normalization == FIXED:
+            normalise(c, min(e.m.face_area[i], e.m.face_area[j]))
+        else:
+            normalise(c, area)
         row = off(e.w.pairs.floats, NF * c.ints[TI_SLOT])
         springs += row[PF_STORED]
         reserve += row[PF_RESERVE]
@@ -534,9 +525,7 @@ def _law(e: StepContext, c: Touch, row: PtrF8) -> None:
     r1, r2, theta = 0.0, 0.0, 0.0
     t1 = (f[TF_T1], f[TF_T1 + 1], f[TF_T1 + 2])
     t2 = (f[TF_T2], f[TF_T2 + 1], f[TF_T2 + 2])
-    j_n = 0.0
-    if c.ints[TI_KIND] == PATCH_KIND:
-        j_n = (f[TF_JXX] + f[TF_JYY]) / f[TF_S]
+    j_n = f[TF_GYRATION]
     if known and law.k_t > 0.0:
         pa, pb = spring_ends(e.s, i, j, row)
         d = sub(pb, pa)
@@ -550,8 +539,7 @@ def _law(e: StepContext, c: Touch, row: PtrF8) -> None:
         )
         r1 = dot(d, t1) - theta * dot(mid, t2)
         r2 = dot(d, t2) + theta * dot(mid, t1)
-        weight = f[TF_S] / f[TF_AREA] if c.ints[TI_KIND] == PATCH_KIND else 1.0
-        held = 0.5 * law.k_t * weight * (r1 * r1 + r2 * r2 + theta * theta * j_n)
+        held = 0.5 * law.k_t * f[TF_WEIGHT] * (r1 * r1 + r2 * r2 + theta * theta * j_n)
         if held > row[PF_HELD]:  # the patch changed: the spring holds no more than it held
             less = sqrt(row[PF_HELD] / held)
             r1, r2, theta = less * r1, less * r2, less * theta

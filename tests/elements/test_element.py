@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tangere._jit import kernel
 from tangere.elements import columns as record
 from tangere.elements.columns import touch
-from tangere.elements.contact_energy import SMALL_RESERVE, forestall
+from tangere.elements.element import SMALL_RESERVE, yield_early
 from tangere.solver import Solver, solver_pointers
 
 pytestmark = pytest.mark.nojit
@@ -24,10 +24,10 @@ APART = np.array([0.03, 0.1, -0.2, 0.0, 0.0, 0.0])  # motion of the guess
 
 
 @kernel
-def _forestall(v: Solver, dt: float) -> None:
+def _yield_early(v: Solver, dt: float) -> None:
     """The kernel on arrays."""
     t = solver_pointers(v).touches
-    forestall(t, touch(t, 0), dt)
+    yield_early(t, touch(t, 0), dt)
 
 
 def leaving(stored: float, lag: float = 3.0, bounces: float = 0.0) -> Contact:
@@ -60,12 +60,12 @@ def test_no_more_is_left_at_the_start_than_was_stored(share: float) -> None:
     full = held(leaving(0.0))
     contact = leaving(share * full)
     before = depths(contact)
-    _forestall(contact.v, DT)
+    _yield_early(contact.v, DT)
     # depth is affine over the patch before and after; 200,000 samples are good to 0.2 %
     assert held(contact) == pytest.approx(share * full, rel=5e-3, abs=5e-3 * full * (share == 0.0))
     assert (depths(contact) < before).all()
     once = depths(contact)
-    _forestall(contact.v, DT)
+    _yield_early(contact.v, DT)
     assert depths(contact) == pytest.approx(once, abs=1e-12)
 
 
@@ -79,5 +79,5 @@ def test_others_are_left_alone(excess: float, bounces: float, yields: bool) -> N
     spare = 0.1 * full  # so that a tenth of it is more than the error of the sampled energy
     contact = leaving(full - excess * spare, spare / (SMALL_RESERVE * 0.1), bounces)
     before = depths(contact)
-    _forestall(contact.v, DT)
+    _yield_early(contact.v, DT)
     assert (depths(contact) != before).any() == yields

@@ -1,0 +1,224 @@
+"""The law of a contact at given end-of-step twists, for a patch and for a single point.
+
+With d the depth at the guess, u the local motion and du its change since the guess, a point of
+weight ω = dS/S_A carries
+
+    normal   p = ω max(0, k (d − dt du_n) − b u_n)          judged at the end of the step
+    meeting  p = ω max(0, (k + b/dt) (d − dt du_n))     in the step in which the bodies meet
+    hold     f = −ω g,  g = k_t (r + θ n × q) + (k_t dt + b_t) u_T
+    break    f = −ω g  if |g| ≤ λ,  else −ω λ g/|g|              λ = μ × lagged pressure
+    slide    the same with g = (λ/v_ε) u_T
+
+A damper that took all of u_n from bodies that only meet would stop them before they touch, and the
+contact would be lost: it takes the part of the way that is overlap.
+
+These are gradients of convex functions of the twists, because λ is lagged. A patch holds as a whole
+until ∫ |g|² > ∫ λ |g|; then every point is limited by itself.
+
+The slope of limited friction, with e = g/|g|, is −ω (λ/|g|) (1 − e eᵀ) c: none along the slip.
+Where slip is about to stop or to turn round, Newton's method runs far beyond. The friction
+z = −f/(ω λ), |z| ≤ 1, of every point is therefore kept as an unknown of its own, and the Newton
+step is that for |g| z = g instead of z = g/|g|:
+
+    slope −ω (λ/|g|) (1 − (z eᵀ + e zᵀ)/2) c,    then  z ← (g + dg − z (e·dg))/|g|,  at most 1 long
+
+with dg the change of g in the step. It is the same once z = e; until then it is stiff along the
+slip wherever z and e do not agree. [CHAN1999], who have sums of norms of the same kind
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import NamedTuple
+
+from tangere._jit import kernel
+from tangere._ptr import PtrF8, off
+from tangere.elements.columns import (
+    HOLDS,
+    SLIDES,
+    TF_B,
+    TF_BOUNCE,
+    TF_BT,
+    TF_CR,
+    TF_E,
+    TF_F,
+    TF_K,
+    TF_KT,
+    TF_LAG,
+    TF_LIMIT,
+    TF_MEETS,
+    TF_MU,
+    TF_R1,
+    TF_R2,
+    TF_ROLL,
+    TF_ROLLS,
+    TF_SIZE,
+    TF_SLIP,
+    TF_SPIN,
+    TF_TH,
+    TF_TORQUE,
+    TF_U,
+    TI_MODE,
+    TI_RUBS,
+    Local,
+    Touch,
+    rolling,
+)
+
+# Below this slip speed kinetic friction fades to zero [m/s].
+V_EPS = 1e-4
+# Below this speed, over the size of the body, rolling resistance fades to zero [m/s].
+V_ROLL = 1e-5
+
+
+class Trial(NamedTuple):
+    """The law of one contact at given twists, as fields over the patch."""
+
+    k: float  # pressure: k d + p0 + px x + py y
+    p0: float
+    px: float
+    py: float
+    stiff: float  # its growth with approach: k dt + b
+    limit: float  # friction limit: times depth
+    c_t: float  # growth of the friction with the slip
+    g1: float  # friction: (g1 − th y, g2 + th x)
+    g2: float
+    th: float
+    mode: int
+
+
+@kernel
+def trial(c: Touch, u: Local, dt: float) -> Trial:
+    """The law of a contact at a given motion."""
+    f = c.floats
+    un, w1, w2, u1, u2, wn = u
+    k, b = f[TF_K] + f[TF_MEETS], f[TF_B]
+    star = off(f, TF_U)
+    c_t, g1, g2, th = slip_field(c, dt, u1, u2, wn)
+    stiff = k * dt + b
+    p0 = -k * dt * (un - star[0]) - b * un
+    px, py = k * dt * (w2 - star[2]) + b * w2, -k * dt * (w1 - star[1]) - b * w1
+    if f[TF_E] > 0.0:  # a hard impact is stopped by its speed, wherever in the step it falls
+        k, p0, px, py = 0.0, -stiff * un, stiff * w2, -stiff * w1
+    limit = f[TF_MU] * f[TF_LIMIT]
+    return Trial(k, p0, px, py, stiff, limit, c_t, g1, g2, th, c.ints[TI_MODE])
+
+
+@kernel
+def slip_field(
+    c: Touch, dt: float, u1: float, u2: float, wn: float
+) -> tuple[float, float, float, float]:
+    """Growth of friction with the slip, and its field g: (g1 − th y, g2 + th x)."""
+    f = c.floats
+    if c.ints[TI_MODE] == SLIDES:
+        return f[TF_MU] * f[TF_LIMIT] / V_EPS, u1, u2, wn
+    k_t = f[TF_KT]
+    c_t = k_t * dt + f[TF_BT]
+    return (
+        c_t,
+        k_t * f[TF_R1] + c_t * u1,
+        k_t * f[TF_R2] + c_t * u2,
+        k_t * f[TF_TH] + c_t * wn,
+    )
+
+
+@kernel
+def follow_slip(
+    c: Touch, q: Trial, u: Local, length: float
+) -> tuple[tuple[float, float, float, float], bool]:
+    """What the last Newton step, made by a share, would have added to the field g, and the share.
+
+    Zeros where friction of the last iteration was not limited. And whether the contact holds.
+    """
+    slip = off(c.floats, TF_SLIP)
+    change = _change(q, slip, u, length if c.ints[TI_RUBS] == 1 else 0.0)
+    holds = q.mode == HOLDS or q.limit == 0.0
+    c.ints[TI_RUBS] = 0 if holds else 1
+    slip[0], slip[1], slip[2] = u[3], u[4], u[5]
+    return change, holds
+
+
+@kernel
+def _change(q: Trial, was: PtrF8, u: Local, length: float) -> tuple[float, float, float, float]:
+    """What the last Newton step, made by a share, would have added to the field g; the share."""
+    if length == 0.0:
+        return 0.0, 0.0, 0.0, 0.0
+    scale = (1.0 if q.mode == SLIDES else q.c_t) / length
+    return scale * (u[3] - was[0]), scale * (u[4] - was[1]), scale * (u[5] - was[2]), length
+
+
+@kernel
+def slip_hessian(
+    z: PtrF8, g: tuple[float, float], change: tuple[float, float], most: float, length: float
+) -> tuple[float, float, float]:
+    """Slope of limited friction g min(1, λ/|g|) of a point against g: 11, 12, 22; z follows.
+
+    change: what a whole step would have added to g; length: the share of it that was made.
+    """
+    size = sqrt(g[0] * g[0] + g[1] * g[1])
+    if length == 0.0:
+        per = 1.0 / max(size, most)
+        z1, z2 = per * g[0], per * g[1]
+    else:
+        # where the step began
+        g1, g2 = g[0] - length * change[0], g[1] - length * change[1]
+        was = sqrt(g1 * g1 + g2 * g2)
+        if was > most:
+            turn = (g1 * change[0] + g2 * change[1]) / (was * was)
+            z1 = (g1 + change[0]) / was - z[0] * turn
+            z2 = (g2 + change[1]) / was - z[1] * turn
+        else:
+            z1, z2 = (g1 + change[0]) / most, (g2 + change[1]) / most
+        z1, z2 = z[0] + length * (z1 - z[0]), z[1] + length * (z2 - z[1])
+        per = 1.0 / max(1.0, sqrt(z1 * z1 + z2 * z2))
+        z1, z2 = per * z1, per * z2
+    z[0], z[1] = z1, z2
+    if size <= most:
+        return 1.0, 0.0, 1.0
+    s, e1, e2 = most / size, g[0] / size, g[1] / size
+    return (
+        s * (1.0 - z1 * e1),
+        -0.5 * s * (z1 * e2 + z2 * e1),
+        s * (1.0 - z2 * e2),
+    )
+
+
+@kernel
+def add_given(c: Touch, twist: PtrF8) -> None:
+    """Add the rebound that is given to the force of a contact; and resist its rolling."""
+    f = c.floats
+    for i in range(3):
+        f[TF_F + i] += f[TF_BOUNCE + i]
+    if f[TF_ROLLS] > 0.0:
+        _resist_rolling(c, twist)
+
+
+@kernel
+def _resist_rolling(c: Touch, twist: PtrF8) -> None:
+    """Torque against rolling: −M w/|w|, with M a length times the lagged normal force."""
+    f = c.floats
+    one, two = rolling(c, twist)
+    most = f[TF_ROLLS] * f[TF_LAG]
+    speed = max(sqrt(one * one + two * two), V_ROLL / f[TF_SIZE])
+    f[TF_TORQUE], f[TF_TORQUE + 1] = -most * one / speed, -most * two / speed
+
+
+@kernel
+def rolling_hessian(c: Touch, twist: PtrF8, length: float) -> None:
+    """Hessian of the torque against rolling, if there is one."""
+    f = c.floats
+    if not f[TF_ROLLS] > 0.0:
+        return
+    one, two = rolling(c, twist)
+    most, was = f[TF_ROLLS] * f[TF_LAG], off(f, TF_SPIN)
+    stiff = most * f[TF_SIZE] / V_ROLL
+    change = (0.0, 0.0)
+    if length > 0.0:
+        change = (stiff * (one - was[0]) / length, stiff * (two - was[1]) / length)
+    was[0], was[1] = one, two
+    out = off(f, TF_CR)
+    out[0], out[1], out[2] = 0.0, 0.0, 0.0
+    if most > 0.0:
+        g = (stiff * one, stiff * two)
+        b11, b12, b22 = slip_hessian(off(f, TF_ROLL), g, change, most, length)
+        out[0], out[1], out[2] = stiff * b11, stiff * b12, stiff * b22
