@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tangere._jit import kernel
 from tangere.elements import columns as record
-from tangere.elements.columns import touch
+from tangere.elements.columns import element
 from tangere.elements.element import SMALL_RESERVE, yield_early
 from tangere.solver import Solver, solver_pointers
 
@@ -26,22 +26,22 @@ APART = np.array([0.03, 0.1, -0.2, 0.0, 0.0, 0.0])  # motion of the guess
 @kernel
 def _yield_early(v: Solver, dt: float) -> None:
     """The kernel on arrays."""
-    t = solver_pointers(v).touches
-    yield_early(t, touch(t, 0), dt)
+    t = solver_pointers(v).elements
+    yield_early(t, element(t, 0), dt)
 
 
 def leaving(stored: float, lag: float = 3.0, bounces: float = 0.0) -> Contact:
     """A patch that was deeper at the start of the step than at its end."""
     contact = Contact([polygon(SQUARE, LEANING)], star=APART, dt=DT)
-    f = contact.v.touches.floats[0]
-    f[record.TF_STORED], f[record.TF_LAG] = stored, lag
-    f[record.TF_SIZE], f[record.TF_E] = 0.1, bounces
+    f = contact.v.elements.floats[0]
+    f[record.EF_STORED], f[record.EF_LAG] = stored, lag
+    f[record.EF_SIZE], f[record.EF_E] = 0.1, bounces
     return contact
 
 
 def held(contact: Contact) -> float:
     """Energy of the springs at the start of the step by the linear motion, by fine sampling."""
-    fan = contact.v.touches.fan[:5]
+    fan = contact.v.elements.fan[:5]
     rng = np.random.default_rng(0)
     x, y = rng.uniform((-0.05, -0.04), (0.05, 0.04), (200_000, 2)).T
     slope = np.linalg.lstsq(np.column_stack((np.ones(5), fan[:, :2])), fan[:, 2], rcond=None)[0]
@@ -52,7 +52,7 @@ def held(contact: Contact) -> float:
 
 
 def depths(contact: Contact) -> Array:
-    return contact.v.touches.fan[:5, 2].copy()
+    return contact.v.elements.fan[:5, 2].copy()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.99])

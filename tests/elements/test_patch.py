@@ -10,13 +10,13 @@ from oracles.quadrature import coulomb, integrate
 
 from tangere.elements.columns import (
     BREAKS,
+    EF_BOUNCE,
+    EF_E,
+    EI_MODE,
     HOLDS,
     PATCH_KIND,
     POINT_KIND,
     SLIDES,
-    TF_BOUNCE,
-    TF_E,
-    TI_MODE,
 )
 
 pytestmark = pytest.mark.nojit
@@ -164,12 +164,12 @@ def test_hard_impact_is_stopped_by_its_speed(kind: int) -> None:
     # −(k dt + b) u_n whatever the depth, and a rebound that is given
     fans = [polygon(SQUARE, (-1e-3,) * 4)] if kind == PATCH_KIND else []
     c = Contact(fans, kind=kind, depth=-1e-3)
-    f = c.v.touches.floats[0]
-    f[TF_E] = 0.5
+    f = c.v.elements.floats[0]
+    f[EF_E] = 0.5
     local = np.array([-2.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     assert c(local).force[0] == pytest.approx(2.0 * (3e4 * 5e-3 + 120.0), rel=1e-12)
     assert c(-local).force[0] == 0.0
-    f[TF_BOUNCE] = 7.0
+    f[EF_BOUNCE] = 7.0
     assert c(-local).force[0] == pytest.approx(7.0)
 
 
@@ -230,10 +230,10 @@ def test_rubbing_begins_anew_if_the_last_round_is_unknown(mode: int, before: int
     anew = Contact(DEEP, law, mode=mode)(local, length=0.0)
     c = Contact(DEEP, law, mode=mode)
     if before is not None:
-        c.v.touches.ints[0, TI_MODE] = before
+        c.v.elements.ints[0, EI_MODE] = before
         c(0.5 * local, length=0.0)
-        c.v.touches.ints[0, TI_MODE] = mode
-    c.v.touches.rub[:] = 0.7
+        c.v.elements.ints[0, EI_MODE] = mode
+    c.v.elements.slip_z[:] = 0.7
     assert np.array_equal(c(local, length=1.0).tangential, anew.tangential)
     assert not np.array_equal(c(0.5 * local, length=1.0).tangential, anew.tangential)
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.nojit
 
 def test_spring_pulls_and_pushes() -> None:
     c = Contact([polygon([(0, 0), (1, 0), (0, 1)], [1.0, 1.0, 1.0])], kind=SPRING_KIND)
-    f = c.v.touches.floats[0]
+    f = c.v.elements.floats[0]
     f[SF_ALONG], f[SF_ACROSS] = 3.0, 1.4
     f[SF_START : SF_START + 3] = 5.0, -3.0, 0.5
     r = c(np.array([0.1, 7.0, 8.0, 0.2, -0.3, 9.0]))

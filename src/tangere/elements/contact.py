@@ -34,34 +34,34 @@ from typing import NamedTuple
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, off
 from tangere.elements.columns import (
+    EF_B,
+    EF_BOUNCE,
+    EF_BT,
+    EF_E,
+    EF_F,
+    EF_HESSIAN_ROLL,
+    EF_K,
+    EF_KT,
+    EF_LAG,
+    EF_LIMIT,
+    EF_MEETS,
+    EF_MU,
+    EF_R1,
+    EF_R2,
+    EF_ROLL_Z,
+    EF_ROLLS,
+    EF_SIZE,
+    EF_SLIP,
+    EF_SPIN,
+    EF_TH,
+    EF_TORQUE,
+    EF_U,
+    EI_LIMITED,
+    EI_MODE,
     HOLDS,
     SLIDES,
-    TF_B,
-    TF_BOUNCE,
-    TF_BT,
-    TF_CR,
-    TF_E,
-    TF_F,
-    TF_K,
-    TF_KT,
-    TF_LAG,
-    TF_LIMIT,
-    TF_MEETS,
-    TF_MU,
-    TF_R1,
-    TF_R2,
-    TF_ROLL,
-    TF_ROLLS,
-    TF_SIZE,
-    TF_SLIP,
-    TF_SPIN,
-    TF_TH,
-    TF_TORQUE,
-    TF_U,
-    TI_MODE,
-    TI_RUBS,
+    Element,
     Local,
-    Touch,
     rolling,
 )
 
@@ -88,52 +88,52 @@ class Trial(NamedTuple):
 
 
 @kernel
-def trial(c: Touch, u: Local, dt: float) -> Trial:
+def trial(c: Element, u: Local, dt: float) -> Trial:
     """The law of a contact at a given motion."""
     f = c.floats
     un, w1, w2, u1, u2, wn = u
-    k, b = f[TF_K] + f[TF_MEETS], f[TF_B]
-    star = off(f, TF_U)
+    k, b = f[EF_K] + f[EF_MEETS], f[EF_B]
+    star = off(f, EF_U)
     c_t, g1, g2, th = slip_field(c, dt, u1, u2, wn)
     stiff = k * dt + b
     p0 = -k * dt * (un - star[0]) - b * un
     px, py = k * dt * (w2 - star[2]) + b * w2, -k * dt * (w1 - star[1]) - b * w1
-    if f[TF_E] > 0.0:  # a hard impact is stopped by its speed, wherever in the step it falls
+    if f[EF_E] > 0.0:  # a hard impact is stopped by its speed, wherever in the step it falls
         k, p0, px, py = 0.0, -stiff * un, stiff * w2, -stiff * w1
-    limit = f[TF_MU] * f[TF_LIMIT]
-    return Trial(k, p0, px, py, stiff, limit, c_t, g1, g2, th, c.ints[TI_MODE])
+    limit = f[EF_MU] * f[EF_LIMIT]
+    return Trial(k, p0, px, py, stiff, limit, c_t, g1, g2, th, c.ints[EI_MODE])
 
 
 @kernel
 def slip_field(
-    c: Touch, dt: float, u1: float, u2: float, wn: float
+    c: Element, dt: float, u1: float, u2: float, wn: float
 ) -> tuple[float, float, float, float]:
     """Growth of friction with the slip, and its field g: (g1 − th y, g2 + th x)."""
     f = c.floats
-    if c.ints[TI_MODE] == SLIDES:
-        return f[TF_MU] * f[TF_LIMIT] / V_EPS, u1, u2, wn
-    k_t = f[TF_KT]
-    c_t = k_t * dt + f[TF_BT]
+    if c.ints[EI_MODE] == SLIDES:
+        return f[EF_MU] * f[EF_LIMIT] / V_EPS, u1, u2, wn
+    k_t = f[EF_KT]
+    c_t = k_t * dt + f[EF_BT]
     return (
         c_t,
-        k_t * f[TF_R1] + c_t * u1,
-        k_t * f[TF_R2] + c_t * u2,
-        k_t * f[TF_TH] + c_t * wn,
+        k_t * f[EF_R1] + c_t * u1,
+        k_t * f[EF_R2] + c_t * u2,
+        k_t * f[EF_TH] + c_t * wn,
     )
 
 
 @kernel
 def follow_slip(
-    c: Touch, q: Trial, u: Local, length: float
+    c: Element, q: Trial, u: Local, length: float
 ) -> tuple[tuple[float, float, float, float], bool]:
     """What the last Newton step, made by a share, would have added to the field g, and the share.
 
     Zeros where friction of the last iteration was not limited. And whether the contact holds.
     """
-    slip = off(c.floats, TF_SLIP)
-    change = _change(q, slip, u, length if c.ints[TI_RUBS] == 1 else 0.0)
+    slip = off(c.floats, EF_SLIP)
+    change = _change(q, slip, u, length if c.ints[EI_LIMITED] == 1 else 0.0)
     holds = q.mode == HOLDS or q.limit == 0.0
-    c.ints[TI_RUBS] = 0 if holds else 1
+    c.ints[EI_LIMITED] = 0 if holds else 1
     slip[0], slip[1], slip[2] = u[3], u[4], u[5]
     return change, holds
 
@@ -184,41 +184,41 @@ def slip_hessian(
 
 
 @kernel
-def add_given(c: Touch, twist: PtrF8) -> None:
+def add_given(c: Element, twist: PtrF8) -> None:
     """Add the rebound that is given to the force of a contact; and resist its rolling."""
     f = c.floats
     for i in range(3):
-        f[TF_F + i] += f[TF_BOUNCE + i]
-    if f[TF_ROLLS] > 0.0:
+        f[EF_F + i] += f[EF_BOUNCE + i]
+    if f[EF_ROLLS] > 0.0:
         _resist_rolling(c, twist)
 
 
 @kernel
-def _resist_rolling(c: Touch, twist: PtrF8) -> None:
+def _resist_rolling(c: Element, twist: PtrF8) -> None:
     """Torque against rolling: −M w/|w|, with M a length times the lagged normal force."""
     f = c.floats
     one, two = rolling(c, twist)
-    most = f[TF_ROLLS] * f[TF_LAG]
-    speed = max(sqrt(one * one + two * two), V_ROLL / f[TF_SIZE])
-    f[TF_TORQUE], f[TF_TORQUE + 1] = -most * one / speed, -most * two / speed
+    most = f[EF_ROLLS] * f[EF_LAG]
+    speed = max(sqrt(one * one + two * two), V_ROLL / f[EF_SIZE])
+    f[EF_TORQUE], f[EF_TORQUE + 1] = -most * one / speed, -most * two / speed
 
 
 @kernel
-def rolling_hessian(c: Touch, twist: PtrF8, length: float) -> None:
+def rolling_hessian(c: Element, twist: PtrF8, length: float) -> None:
     """Hessian of the torque against rolling, if there is one."""
     f = c.floats
-    if not f[TF_ROLLS] > 0.0:
+    if not f[EF_ROLLS] > 0.0:
         return
     one, two = rolling(c, twist)
-    most, was = f[TF_ROLLS] * f[TF_LAG], off(f, TF_SPIN)
-    stiff = most * f[TF_SIZE] / V_ROLL
+    most, was = f[EF_ROLLS] * f[EF_LAG], off(f, EF_SPIN)
+    stiff = most * f[EF_SIZE] / V_ROLL
     change = (0.0, 0.0)
     if length > 0.0:
         change = (stiff * (one - was[0]) / length, stiff * (two - was[1]) / length)
     was[0], was[1] = one, two
-    out = off(f, TF_CR)
+    out = off(f, EF_HESSIAN_ROLL)
     out[0], out[1], out[2] = 0.0, 0.0, 0.0
     if most > 0.0:
         g = (stiff * one, stiff * two)
-        b11, b12, b22 = slip_hessian(off(f, TF_ROLL), g, change, most, length)
+        b11, b12, b22 = slip_hessian(off(f, EF_ROLL_Z), g, change, most, length)
         out[0], out[1], out[2] = stiff * b11, stiff * b12, stiff * b22

@@ -14,33 +14,33 @@ from tangere._jit import kernel
 from tangere._ptr import PtrF8, off
 from tangere.bodies.rigid import spring_ends, stiff_share
 from tangere.elements.columns import (
+    EF_ARM_A,
+    EF_ARM_B,
+    EF_F,
+    EF_HESSIAN_N,
+    EF_HESSIAN_T,
+    EF_LEAD,
+    EF_N,
+    EF_ROLLS,
+    EF_T1,
+    EF_T2,
+    EF_TILT1,
+    EF_TILT2,
+    EI_A,
+    EI_B,
+    EI_KIND,
+    EI_NEW,
+    EI_SLOT,
+    EI_SQUARE,
     SF_ACROSS,
     SF_ALONG,
     SF_HELD,
     SF_START,
     SPRING_KIND,
-    TF_ARM_A,
-    TF_ARM_B,
-    TF_CN,
-    TF_CT,
-    TF_F,
-    TF_LEAD,
-    TF_N,
-    TF_ROLLS,
-    TF_T1,
-    TF_T2,
-    TF_TILT1,
-    TF_TILT2,
-    TI_A,
-    TI_B,
-    TI_KIND,
-    TI_NEW,
-    TI_SLOT,
-    TI_SQUARE,
-    Touch,
+    Element,
     add_local,
+    element,
     local_twist,
-    touch,
 )
 from tangere.elements.step_context import StepContext, moves
 from tangere.maths.vec import basis, norm, scale, sub
@@ -62,17 +62,17 @@ from tangere.model import (
 @kernel
 def list_springs(e: StepContext) -> int:
     """List all springs of the scene behind the contacts; OK, or SOLVER_FULL."""
-    t = e.w.solver.touches
+    t = e.w.solver.elements
     for j in range(e.z.springs):
         if t.used[0] >= e.rooms[1]:
             return SOLVER_FULL
-        _set_up(e, touch(t, t.used[0]), j)
+        _set_up(e, element(t, t.used[0]), j)
         t.used[0] += 1
     return OK
 
 
 @kernel
-def _set_up(e: StepContext, c: Touch, j: int) -> None:
+def _set_up(e: StepContext, c: Element, j: int) -> None:
     """Axes, arms and law of spring j."""
     data, world = off(e.s.springs, NK * j), e.z.bodies + e.z.floors
     ia, ib = e.m.spring_bodies[2 * j], e.m.spring_bodies[2 * j + 1]
@@ -85,17 +85,17 @@ def _set_up(e: StepContext, c: Touch, j: int) -> None:
     t1, t2 = basis(n)
     k, b, rest = data[SP_K], data[SP_DAMPING], data[SP_REST]
     across = k if rest == 0.0 else k * max(0.0, 1.0 - rest / length) if length > 0.0 else 0.0
-    c.ints[TI_A], c.ints[TI_B], c.ints[TI_SLOT] = ib if ib >= 0 else world, ia, j
-    c.ints[TI_KIND], c.ints[TI_NEW], c.ints[TI_SQUARE] = SPRING_KIND, 0, 0
+    c.ints[EI_A], c.ints[EI_B], c.ints[EI_SLOT] = ib if ib >= 0 else world, ia, j
+    c.ints[EI_KIND], c.ints[EI_NEW], c.ints[EI_SQUARE] = SPRING_KIND, 0, 0
     f = c.floats
-    f[TF_ROLLS] = 0.0
+    f[EF_ROLLS] = 0.0
     for q in range(6):
-        f[TF_LEAD + q] = 0.0
+        f[EF_LEAD + q] = 0.0
     for q in range(3):
-        f[TF_N + q], f[TF_T1 + q], f[TF_T2 + q] = n[q], t1[q], t2[q]
-        f[TF_TILT1 + q], f[TF_TILT2 + q] = t1[q], t2[q]
-        f[TF_ARM_B + q] = pa[q] - e.s.position[3 * ia + q]
-        f[TF_ARM_A + q] = pb[q] - e.s.position[3 * ib + q] if ib >= 0 else 0.0
+        f[EF_N + q], f[EF_T1 + q], f[EF_T2 + q] = n[q], t1[q], t2[q]
+        f[EF_TILT1 + q], f[EF_TILT2 + q] = t1[q], t2[q]
+        f[EF_ARM_B + q] = pa[q] - e.s.position[3 * ia + q]
+        f[EF_ARM_A + q] = pb[q] - e.s.position[3 * ib + q] if ib >= 0 else 0.0
     share = stiff_share(data[SP_RATE], e.dt)
     f[SF_ALONG] = share * k * e.dt + b
     f[SF_ACROSS] = share * across * e.dt + (b if rest == 0.0 else 0.0)
@@ -107,11 +107,11 @@ def _set_up(e: StepContext, c: Touch, j: int) -> None:
 
 
 @kernel
-def spring_value(c: Touch, twist: PtrF8) -> None:
+def spring_value(c: Element, twist: PtrF8) -> None:
     """Fill the spring's force."""
     f = c.floats
     un, _, _, u1, u2, _ = local_twist(c, twist)
-    out, start = off(f, TF_F), off(f, SF_START)
+    out, start = off(f, EF_F), off(f, SF_START)
     for i in range(6):
         out[i] = 0.0
     out[0] = -start[0] - f[SF_ALONG] * un
@@ -119,35 +119,35 @@ def spring_value(c: Touch, twist: PtrF8) -> None:
 
 
 @kernel
-def spring_hessian(c: Touch) -> None:
+def spring_hessian(c: Element) -> None:
     """Fill the spring's Hessian, which does not depend on the motion."""
     f = c.floats
-    cn, ct = off(f, TF_CN), off(f, TF_CT)
+    cn, ct = off(f, EF_HESSIAN_N), off(f, EF_HESSIAN_T)
     for i in range(6):
         cn[i], ct[i] = 0.0, 0.0
     cn[0], ct[0], ct[3] = f[SF_ALONG], f[SF_ACROSS], f[SF_ACROSS]
 
 
 @kernel
-def remember_spring(e: StepContext, c: Touch) -> None:
+def remember_spring(e: StepContext, c: Element) -> None:
     """Wrenches on the bodies, and the force for `State.spring`."""
     add_local(c, 1.0, e.s.applied)
-    f, out = c.floats, off(c.floats, TF_F)
+    f, out = c.floats, off(c.floats, EF_F)
     for q in range(3):
-        e.s.spring[3 * c.ints[TI_SLOT] + q] = (
-            out[0] * f[TF_N + q] + out[3] * f[TF_T1 + q] + out[4] * f[TF_T2 + q]
+        e.s.spring[3 * c.ints[EI_SLOT] + q] = (
+            out[0] * f[EF_N + q] + out[3] * f[EF_T1 + q] + out[4] * f[EF_T2 + q]
         )
 
 
 @kernel
-def enter_spring(e: StepContext, c: Touch) -> None:
+def enter_spring(e: StepContext, c: Element) -> None:
     """Enter work at the world's end and loss of the damper in the ledger."""
     un, _, _, u1, u2, _ = local_twist(c, e.w.solver.ahead.twist)
-    f, book = off(c.floats, TF_F), e.s.ledger
+    f, book = off(c.floats, EF_F), e.s.ledger
     drift = 0.0
-    v = off(e.s.springs, NK * c.ints[TI_SLOT] + SP_VELOCITY)
-    if e.m.spring_bodies[2 * c.ints[TI_SLOT] + 1] < 0:
-        force = off(e.s.spring, 3 * c.ints[TI_SLOT])
+    v = off(e.s.springs, NK * c.ints[EI_SLOT] + SP_VELOCITY)
+    if e.m.spring_bodies[2 * c.ints[EI_SLOT] + 1] < 0:
+        force = off(e.s.spring, 3 * c.ints[EI_SLOT])
         drift = force[0] * v[0] + force[1] * v[1] + force[2] * v[2]
     book[LEDGER_WORK] += e.dt * drift
     given = spring_given_back(e, c)
@@ -156,7 +156,7 @@ def enter_spring(e: StepContext, c: Touch) -> None:
 
 
 @kernel
-def spring_given_back(e: StepContext, c: Touch) -> float:
+def spring_given_back(e: StepContext, c: Element) -> float:
     """−½ (1 − σ) dt f Δu: what the spring holds for the middle of the step of ½ |Δv|² M [J].
 
     Δu: change of the speed along n in the step, that by gravity included.
@@ -164,12 +164,12 @@ def spring_given_back(e: StepContext, c: Touch) -> float:
     h = e.w.solver.ahead
     fall = 0.0
     for k in range(3):
-        fall += e.dt * e.m.gravity[k] * c.floats[TF_N + k]
+        fall += e.dt * e.m.gravity[k] * c.floats[EF_N + k]
     before = local_twist(c, h.free)[0]
-    if moves(e, c.ints[TI_B]):
+    if moves(e, c.ints[EI_B]):
         before -= fall
-    if moves(e, c.ints[TI_A]):
+    if moves(e, c.ints[EI_A]):
         before += fall
-    soft = 1.0 - stiff_share(e.s.springs[NK * c.ints[TI_SLOT] + SP_RATE], e.dt)
+    soft = 1.0 - stiff_share(e.s.springs[NK * c.ints[EI_SLOT] + SP_RATE], e.dt)
     change = local_twist(c, h.twist)[0] - before
     return float(-0.5 * soft * e.dt * c.floats[SF_HELD] * change)

@@ -16,16 +16,16 @@ from tangere._jit import kernel
 from tangere._ptr import off
 from tangere.bodies.rigid import held_by_springs
 from tangere.elements.columns import (
-    touch,
+    element,
 )
 from tangere.elements.element import enter
 from tangere.elements.step_context import StepContext
 from tangere.model import (
     LEDGER_ERROR,
     LEDGER_FRICTION,
+    LEDGER_FRICTION_HELD,
     LEDGER_HELD,
     LEDGER_NORMAL,
-    LEDGER_RUBBED,
     LEDGER_SPRINGS,
     LEDGER_STEP,
     LEDGER_STORED,
@@ -50,12 +50,12 @@ def open_books(e: StepContext) -> None:
 @kernel
 def close_books(e: StepContext) -> None:
     """Enter one step, after the bodies moved."""
-    t, h, book = e.w.solver.touches, e.w.solver.ahead, e.s.ledger
+    t, h, book = e.w.solver.elements, e.w.solver.ahead, e.s.ledger
     before = book[LEDGER_TOTAL]
     losses = -book[LEDGER_NORMAL] - book[LEDGER_FRICTION] - book[LEDGER_STEP]
     losses += book[LEDGER_WORK] - book[LEDGER_SPRINGS]
     for k in range(t.used[0]):
-        enter(e, touch(t, k))
+        enter(e, element(t, k))
     for i in range(e.z.bodies + e.z.floors):
         if e.m.inv_mass[i] > 0.0:
             book[LEDGER_STEP] += step_loss(e, i)
@@ -106,6 +106,6 @@ def _energy(e: StepContext) -> float:
     # a loss is what was put in less what is held now
     book[LEDGER_SPRINGS] -= held - book[LEDGER_HELD]
     book[LEDGER_NORMAL] -= stored - book[LEDGER_STORED]
-    book[LEDGER_FRICTION] -= rubbed - book[LEDGER_RUBBED]
-    book[LEDGER_HELD], book[LEDGER_STORED], book[LEDGER_RUBBED] = held, stored, rubbed
+    book[LEDGER_FRICTION] -= rubbed - book[LEDGER_FRICTION_HELD]
+    book[LEDGER_HELD], book[LEDGER_STORED], book[LEDGER_FRICTION_HELD] = held, stored, rubbed
     return total + held + stored + rubbed

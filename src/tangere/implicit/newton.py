@@ -21,8 +21,8 @@ from __future__ import annotations
 from tangere._jit import kernel
 from tangere._ptr import off
 from tangere.elements.columns import (
-    TI_EDGE,
-    touch,
+    EI_EDGE,
+    element,
 )
 from tangere.implicit.block_cholesky import solve
 from tangere.implicit.islands import is_large, list_moving
@@ -175,13 +175,13 @@ def _hold(v: Solver, island: int, limit: float, few: bool) -> int:
 @kernel
 def _list(v: Solver, island: int) -> None:
     """List bodies and contacts of an island by who moves."""
-    g, t = v.graph, v.touches
+    g, t = v.graph, v.elements
     list_moving(g, island)
     first = t.start[island]
     busy = first
     for at in range(first, t.start[island + 1]):
         t.busy[busy] = t.list[at]
-        edge = off(g.edges, 2 * touch(t, t.list[at]).ints[TI_EDGE])
+        edge = off(g.edges, 2 * element(t, t.list[at]).ints[EI_EDGE])
         if (edge[0] >= 0 and g.still[g.place[edge[0]]] == MOVES) or (
             edge[1] >= 0 and g.still[g.place[edge[1]]] == MOVES
         ):

@@ -19,9 +19,9 @@ from __future__ import annotations
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, off
 from tangere.elements.columns import (
-    TI_EDGE,
-    Touch,
-    touch,
+    EI_EDGE,
+    Element,
+    element,
 )
 from tangere.elements.contact_law import FORGET
 from tangere.elements.element import given_back, keep, remember, tie
@@ -47,22 +47,22 @@ from tangere.model import (
     PI_LAST,
     PI_MISSED,
 )
-from tangere.solver import LOSS_KEPT, LOSS_RUBBED, LOSS_STEP, LOSS_WANTED, NL
+from tangere.solver import LOSS_FRICTION, LOSS_KEPT, LOSS_STEP, LOSS_WANTED, NL
 
 
 @kernel
 def finish(e: StepContext) -> None:
     """Wrenches of the solution, and what every element remembers."""
     v = e.w.solver
-    t = v.touches
+    t = v.elements
     for k in range(NL * v.graph.known[1]):
         v.losses[k] = 0.0
     for k in range(t.used[0]):
-        c = touch(t, k)
+        c = element(t, k)
         rubbed, kept, wanted = remember(e, c)
-        if c.ints[TI_EDGE] >= 0:
+        if c.ints[EI_EDGE] >= 0:
             losses = _island_losses(e, c)
-            losses[LOSS_RUBBED] += rubbed
+            losses[LOSS_FRICTION] += rubbed
             losses[LOSS_KEPT] += kept
             losses[LOSS_WANTED] += wanted
     _find_losses(e)
@@ -70,10 +70,10 @@ def finish(e: StepContext) -> None:
 
 
 @kernel
-def _island_losses(e: StepContext, c: Touch) -> PtrF8:
+def _island_losses(e: StepContext, c: Element) -> PtrF8:
     """What the island of a contact lost, see `LOSS_…`."""
     v = e.w.solver
-    return off(v.losses, NL * edge_island(v.graph, c.ints[TI_EDGE]))
+    return off(v.losses, NL * edge_island(v.graph, c.ints[EI_EDGE]))
 
 
 @kernel
@@ -90,9 +90,9 @@ def _find_losses(e: StepContext) -> None:
             losses = off(v.losses, NL * v.graph.island[i])
             if _wants(losses):
                 losses[LOSS_STEP] += step_loss(e, i)
-    for k in range(v.touches.used[0]):
-        c = touch(v.touches, k)
-        if c.ints[TI_EDGE] >= 0:
+    for k in range(v.elements.used[0]):
+        c = element(v.elements, k)
+        if c.ints[EI_EDGE] >= 0:
             _island_losses(e, c)[LOSS_STEP] -= given_back(e, c)
 
 
@@ -109,16 +109,16 @@ def _fill_reserves(e: StepContext) -> None:
     for island in range(v.graph.known[1]):
         losses = off(v.losses, NL * island)
         wanted = wanted or losses[LOSS_WANTED] > 0.0
-        step, rubbed = max(0.0, losses[LOSS_STEP]), losses[LOSS_RUBBED]
+        step, rubbed = max(0.0, losses[LOSS_STEP]), losses[LOSS_FRICTION]
         if _wants(losses) and step + rubbed > 0.0:
             share = min(1.0, (losses[LOSS_WANTED] - losses[LOSS_KEPT]) / (step + rubbed))
             losses[LOSS_KEPT] += share * (step + rubbed)
             e.s.ledger[LEDGER_STEP] -= share * step
             e.s.ledger[LEDGER_FRICTION] -= share * rubbed
             e.s.ledger[LEDGER_NORMAL] += share * (step + rubbed)
-    for k in range(v.touches.used[0] if wanted else 0):
-        c = touch(v.touches, k)
-        if c.ints[TI_EDGE] >= 0:
+    for k in range(v.elements.used[0] if wanted else 0):
+        c = element(v.elements, k)
+        if c.ints[EI_EDGE] >= 0:
             losses = _island_losses(e, c)
             if losses[LOSS_WANTED] > 0.0:
                 keep(e, c, min(1.0, losses[LOSS_KEPT] / losses[LOSS_WANTED]))
@@ -127,9 +127,9 @@ def _fill_reserves(e: StepContext) -> None:
 @kernel
 def settle(e: StepContext) -> None:
     """After the bodies moved: tie the friction springs to them, forget contacts that ended."""
-    t, pairs = e.w.solver.touches, e.w.pairs
+    t, pairs = e.w.solver.elements, e.w.pairs
     for k in range(t.used[0]):
-        tie(e, touch(t, k))
+        tie(e, element(t, k))
     for at in range(pairs.used[0]):
         if pairs.live[at] == 0:
             continue

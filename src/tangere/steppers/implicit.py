@@ -18,12 +18,12 @@ from tangere.collision.broad import forget_boxes, update_boxes, update_pairs
 from tangere.contact.convex.second_pass import gather_again
 from tangere.contact.convex.set_up import gather
 from tangere.elements.columns import (
-    TI_A,
-    TI_B,
-    TI_EDGE,
-    TI_NEW,
-    Touch,
-    touch,
+    EI_A,
+    EI_B,
+    EI_EDGE,
+    EI_NEW,
+    Element,
+    element,
 )
 from tangere.elements.element import (
     bounces_back,
@@ -167,7 +167,7 @@ def _context(
     m, h, s = model_pointers(model), hull_pointers(hulls), state_pointers(state)
     w = work_pointers(work)
     v = work.solver
-    rooms = (work.soup.owner.size, len(v.touches.list), len(v.touches.corners), len(v.graph.row))
+    rooms = (work.soup.owner.size, len(v.elements.list), len(v.elements.corners), len(v.graph.row))
     a = w.solver.ahead
     end = State(
         a.position,
@@ -195,7 +195,7 @@ def find_contacts(e: StepContext, attempt: int, fresh: bool, changed: int) -> in
     changed: contacts that the second pass has to look at again; if they are few, only these.
     """
     v = e.w.solver
-    t, times = v.touches, e.w.times
+    t, times = v.elements, e.w.times
     for i in range(e.z.bodies + e.z.floors):
         _coast(e, i)
     left = update_boxes(e.z, e.m, e.h, e.e, e.dt, e.margin, e.w.world, e.w.tree.left)
@@ -228,10 +228,10 @@ def find_contacts(e: StepContext, attempt: int, fresh: bool, changed: int) -> in
 def find_changes(e: StepContext) -> tuple[int, bool]:
     """Contacts that the solution takes elsewhere than the guess, marked; whether any bounces."""
     v = e.w.solver
-    t = v.touches
+    t = v.elements
     marked, bounces = 0, False
     for k in range(t.used[0]):
-        c = touch(t, k)
+        c = element(t, k)
         marked += 1 if compare(e, c) else 0
         bounces = bounces or bounces_back(c)
     return marked, bounces
@@ -250,11 +250,11 @@ def aim(e: StepContext) -> None:
 def mend_overdrawn(e: StepContext) -> None:
     """Solve again where a contact of the solution gives more energy than it has; it yields."""
     v = e.w.solver
-    t = v.touches
+    t = v.elements
     for attempt in range(2):
         gives = False
         for k in range(t.used[0]):
-            c = touch(t, k)
+            c = element(t, k)
             if mend(e, c, attempt == 0):
                 v.residual[_island(e, c)], gives = UNSOLVED, True
         if not gives:
@@ -279,12 +279,12 @@ def _predict_changes(e: StepContext, again: bool) -> None:
     again: the guess is the motion found by a pass, not that of the last step.
     """
     v = e.w.solver
-    t = v.touches
+    t = v.elements
     for island in range(v.graph.known[1]):
         if is_large(v.graph, island):
             for at in range(t.start[island], t.start[island + 1]):
-                c = touch(t, t.list[at])
-                if c.ints[TI_NEW] == 1:
+                c = element(t, t.list[at])
+                if c.ints[EI_NEW] == 1:
                     predict(v, c, e.dt, SLIPS, again)
 
 
@@ -296,13 +296,13 @@ def rebound(e: StepContext) -> None:
     rebound; what is kept of the energy lost is e², so none is made.
     """
     v = e.w.solver
-    t = v.touches
+    t = v.elements
     for given in range(2):  # first with friction, limited by the forces found without
         for k in range(t.used[0]):
             if given == 0:
-                limit_friction(t, touch(t, k))
+                limit_friction(t, element(t, k))
             else:
-                give_rebound(touch(t, k))
+                give_rebound(element(t, k))
         solve_all(e, False, TOLERANCE)
 
 
@@ -373,14 +373,14 @@ def _coast(e: StepContext, i: int) -> None:
 @kernel
 def _graph(e: StepContext) -> int:
     """Edges of all contacts; islands where they changed; contacts by island."""
-    g, t = e.w.solver.graph, e.w.solver.touches
+    g, t = e.w.solver.graph, e.w.solver.elements
     count = t.used[0]
     edges, a, b = 0, -2, -2
     for k in range(count):
-        c = touch(t, k)
-        i, j = _moving(e, c.ints[TI_A]), _moving(e, c.ints[TI_B])
+        c = element(t, k)
+        i, j = _moving(e, c.ints[EI_A]), _moving(e, c.ints[EI_B])
         if i < 0 and j < 0:  # a spring between fixed bodies: a force, but nothing to solve for
-            c.ints[TI_EDGE] = -1
+            c.ints[EI_EDGE] = -1
             value(t, c, e.w.solver.ahead.twist, e.dt)
             continue
         if i != a or j != b:
@@ -388,7 +388,7 @@ def _graph(e: StepContext) -> int:
             t.first[edges] = k
             edges += 1
             a, b = i, j
-        c.ints[TI_EDGE] = edges - 1
+        c.ints[EI_EDGE] = edges - 1
     if not same_edges(g, edges):
         status = find_islands(e.z, g, e.s.position, edges, e.rooms[3])
         if status != OK:
@@ -397,18 +397,18 @@ def _graph(e: StepContext) -> int:
     for k in range(islands + 1):
         t.start[k] = 0
     for k in range(count):
-        c = touch(t, k)
-        if c.ints[TI_EDGE] >= 0:
+        c = element(t, k)
+        if c.ints[EI_EDGE] >= 0:
             t.start[_island(e, c) + 1] += 1
     for k in range(islands):
         t.start[k + 1] += t.start[k]
         g.fill[k] = t.start[k]
     for late in (False, True):
         for k in range(count):
-            c = touch(t, k)
-            if c.ints[TI_EDGE] >= 0:
+            c = element(t, k)
+            if c.ints[EI_EDGE] >= 0:
                 island = _island(e, c)
-                if _is_late(g, island, c.ints[TI_EDGE]) == late:
+                if _is_late(g, island, c.ints[EI_EDGE]) == late:
                     t.list[g.fill[island]] = k
                     g.fill[island] += 1
     return OK
@@ -427,6 +427,6 @@ def _moving(e: StepContext, i: int) -> int:
 
 
 @kernel
-def _island(e: StepContext, c: Touch) -> int:
+def _island(e: StepContext, c: Element) -> int:
     """Island of a contact."""
-    return edge_island(e.w.solver.graph, c.ints[TI_EDGE])
+    return edge_island(e.w.solver.graph, c.ints[EI_EDGE])

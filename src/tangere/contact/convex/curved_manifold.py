@@ -34,32 +34,32 @@ from tangere.contact.convex.polygons import (
     Layout,
 )
 from tangere.elements.columns import (
-    TF_CURVED,
-    TF_DEPTH,
-    TF_LIES,
-    TF_RATIO,
-    TF_REACH,
-    TF_RHO_A,
-    TF_RHO_B,
-    TF_RISE,
-    TF_ROLLS,
-    TF_SHARE,
-    TF_SIZE,
-    TF_T1,
-    TF_T2,
-    TF_TILT1,
-    TF_TILT2,
-    TF_TRUE,
-    TF_YAW,
-    TI_A,
-    TI_B,
-    TI_FAN,
-    TI_NEAR,
-    TI_POLYGON,
-    TI_POLYGONS,
-    TI_SPINS,
-    TI_SQUARE,
-    Touch,
+    EF_CURVED,
+    EF_DEPTH,
+    EF_LIES,
+    EF_RATIO,
+    EF_REACH,
+    EF_RHO_A,
+    EF_RHO_B,
+    EF_RISE,
+    EF_ROLLS,
+    EF_SHARE,
+    EF_SIZE,
+    EF_T1,
+    EF_T2,
+    EF_TILT1,
+    EF_TILT2,
+    EF_TRUE,
+    EF_YAW,
+    EI_A,
+    EI_B,
+    EI_FAN,
+    EI_NEAR,
+    EI_POLYGON,
+    EI_POLYGONS,
+    EI_SPINS,
+    EI_SQUARE,
+    Element,
 )
 from tangere.elements.fan import MOMENTS, add_moments
 from tangere.elements.patch import place_patch
@@ -72,11 +72,11 @@ from tangere.model import OK, PI_BODY_A, PI_PART_A, PI_PART_B, SOLVER_FULL
 
 @kernel
 def lay_curved_patch(
-    e: StepContext, c: Touch, ints: PtrI4, n: Vec3, point: Vec3, moved: float, face: int
+    e: StepContext, c: Element, ints: PtrI4, n: Vec3, point: Vec3, moved: float, face: int
 ) -> int:
     """Give a contact of which a part is curved its patch; OK or SOLVER_FULL."""
     f = c.floats
-    depth, size = f[TF_DEPTH], f[TF_SIZE]
+    depth, size = f[EF_DEPTH], f[EF_SIZE]
     out = Layout(local_i4(8), local_f8(960), local_f8(30))  # see MAX_POLYGONS …
     b = solid_of(e.m, e.h, e.e, e.w.world, ints[PI_PART_B], e.stamp)
     a = b
@@ -87,27 +87,27 @@ def lay_curved_patch(
         a = solid_of(e.m, e.h, e.e, e.w.world, ints[PI_PART_A], e.stamp)
         lay_curved(a, b, n, point, depth, moved, face, size, e.margin, out)
     d = out.data
-    f[TF_RHO_A], f[TF_RHO_B], f[TF_CURVED] = d[L_RHO_A], d[L_RHO_B], d[L_CURVED]
+    f[EF_RHO_A], f[EF_RHO_B], f[EF_CURVED] = d[L_RHO_A], d[L_RHO_B], d[L_CURVED]
     for k in range(4):
-        f[TF_SHARE + k] = d[L_SHARE + k]
-    f[TF_ROLLS] = d[L_ROLL]
+        f[EF_SHARE + k] = d[L_SHARE + k]
+    f[EF_ROLLS] = d[L_ROLL]
     if e.options.single_point:
         place_point(c, point, depth)
         for k in range(3):  # turning about a point tilts nothing
-            f[TF_TILT1 + k], f[TF_TILT2 + k] = 0.0, 0.0
+            f[EF_TILT1 + k], f[EF_TILT2 + k] = 0.0, 0.0
         return OK
     if d[L_SPINS] > 0.0:
-        i = c.ints[TI_A if d[L_SPINS] == 1.0 else TI_B]
-        c.ints[TI_SPINS] = i
-        f[TF_YAW], f[TF_RISE], f[TF_LIES] = 0.0, 0.0, d[L_LIES]
+        i = c.ints[EI_A if d[L_SPINS] == 1.0 else EI_B]
+        c.ints[EI_SPINS] = i
+        f[EF_YAW], f[EF_RISE], f[EF_LIES] = 0.0, 0.0, d[L_LIES]
         if d[L_LIES] > 0.0:
-            f[TF_YAW], f[TF_RISE] = _turned(e, i, b.axis if i == c.ints[TI_B] else a.axis, n, d)
+            f[EF_YAW], f[EF_RISE] = _turned(e, i, b.axis if i == c.ints[EI_B] else a.axis, n, d)
     if d[L_TILT1] == 0.0 and d[L_TILT2] == 0.0:
-        c.ints[TI_SQUARE] = 1
-    f[TF_TRUE], f[TF_RATIO] = d[L_AREA], d[L_RATIO]
+        c.ints[EI_SQUARE] = 1
+    f[EF_TRUE], f[EF_RATIO] = d[L_AREA], d[L_RATIO]
     for k in range(3):
-        f[TF_T1 + k], f[TF_T2 + k] = d[L_T1 + k], d[L_T2 + k]
-        f[TF_TILT1 + k], f[TF_TILT2 + k] = d[L_TILT1] * d[L_T1 + k], d[L_TILT2] * d[L_T2 + k]
+        f[EF_T1 + k], f[EF_T2 + k] = d[L_T1 + k], d[L_T2 + k]
+        f[EF_TILT1 + k], f[EF_TILT2 + k] = d[L_TILT1] * d[L_T1 + k], d[L_TILT2] * d[L_T2 + k]
     return _fans(e, c, point, moved, out)
 
 
@@ -125,16 +125,16 @@ def _turned(e: StepContext, i: int, axis: Vec3, n: Vec3, d: PtrF8) -> tuple[floa
 
 
 @kernel
-def _fans(e: StepContext, c: Touch, point: Vec3, moved: float, out: Layout) -> int:
+def _fans(e: StepContext, c: Element, point: Vec3, moved: float, out: Layout) -> int:
     """Spread a contact over the polygons of a layout, each a fan about its middle."""
-    f, t = c.floats, e.w.solver.touches
+    f, t = c.floats, e.w.solver.elements
     count, points = int(out.data[L_COUNT]), int(out.data[L_CORNERS])
     points += count
     polygon, fan = add(t.used, 1, count), add(t.used, 2, points)
     if max(polygon + count, fan + points) > e.rooms[2]:
         return SOLVER_FULL
-    c.ints[TI_POLYGON], c.ints[TI_POLYGONS], c.ints[TI_FAN] = polygon, count, fan
-    c.ints[TI_NEAR], f[TF_REACH] = 0, 0.0
+    c.ints[EI_POLYGON], c.ints[EI_POLYGONS], c.ints[EI_FAN] = polygon, count, fan
+    c.ints[EI_NEAR], f[EF_REACH] = 0, 0.0
     m = local_f8(9)
     for k in range(MOMENTS):
         m[k] = 0.0
@@ -150,7 +150,7 @@ def _fans(e: StepContext, c: Touch, point: Vec3, moved: float, out: Layout) -> i
         at[0], at[1], at[2] = ox, oy, od
         add_moments(at, corners, m)
         source, at = off(source, 3 * corners), off(at, 3 * (corners + 1))
-    depth, size = f[TF_DEPTH], f[TF_SIZE]
+    depth, size = f[EF_DEPTH], f[EF_SIZE]
     if not m[0] > POINT_PATCH * size * size:  # an apex
         place_point(c, point, depth / 3.0 if depth > 0.0 else depth)
         return OK
