@@ -15,7 +15,7 @@ contact would be lost: it takes the part of the way that is overlap.
 These are gradients of convex functions of the twists, because λ is lagged. A patch holds as a whole
 until ∫ |g|² > ∫ λ |g|; then every point is limited by itself.
 
-The slope of limited friction, with e = g/|g|, is −ω (λ/|g|) (1 − e eᵀ) c: none along the slip.
+The derivative of limited friction, with e = g/|g|, is −ω (λ/|g|) (1 − e eᵀ) c: none along the slip.
 Where slip is about to stop or to turn round, Newton's method runs far beyond. The friction
 z = −f/(ω λ), |z| ≤ 1, of every point is therefore kept as an unknown of its own, and the Newton
 step is that for |g| z = g instead of z = g/|g|:
@@ -128,7 +128,8 @@ def follow_slip(
 ) -> tuple[tuple[float, float, float, float], bool]:
     """What the last Newton step, made by a share, would have added to the field g, and the share.
 
-    Zeros where friction of the last iteration was not limited. And whether the contact holds.
+    Zeros where friction was not limited point by point in the last iteration. And whether the
+    contact holds.
     """
     slip = off(c.floats, EF_SLIP)
     change = _change(q, slip, u, length if c.ints[EI_LIMITED] == 1 else 0.0)
@@ -151,7 +152,7 @@ def _change(q: Trial, was: PtrF8, u: Local, length: float) -> tuple[float, float
 def slip_hessian(
     z: PtrF8, g: tuple[float, float], change: tuple[float, float], most: float, length: float
 ) -> tuple[float, float, float]:
-    """Slope of limited friction g min(1, λ/|g|) of a point against g: 11, 12, 22; z follows.
+    """Derivative of limited friction g min(1, λ/|g|) of a point by g: 11, 12, 22; z follows.
 
     change: what a whole step would have added to g; length: the share of it that was made.
     """

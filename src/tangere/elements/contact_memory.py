@@ -79,8 +79,8 @@ from tangere.model import (
 LOADS = 10.0
 # A force so many times that of the last step is a blow.
 BLOW = 4.0
-# A contact is looked at again if its depth changed by more than this share of itself, or if it
-# slipped by more than this share of its width, or if its normal force is off by this share.
+# The second pass sets a contact up again if its depth changed by more than this share of itself,
+# or if it slipped by more than this share of its width, or if its normal force is off by this share.
 DEPTH_CHANGE, SLIP_CHANGE, FORCE_CHANGE = 0.05, 1e-3, 1e-3
 # Depths below this share of the patch's width are rounding.
 FLAT = 1e-12
@@ -142,7 +142,7 @@ def enter_contact(e: StepContext, c: Element) -> None:
 
 @kernel
 def compare_contact(e: StepContext, c: Element, depth: float, width: float, reach: float) -> bool:
-    """Whether a contact has to be looked at again where the bodies really go; it is marked.
+    """Whether a contact has to be set up again where the bodies really go; it is marked.
 
     depth: its mean; width: of the patch; reach: of its furthest points, about [m]. The pair keeps
     what the second pass has to know of it.
@@ -176,7 +176,7 @@ def _changed(twist: PtrF8, c: Element, dt: float, depth: float, width: float, re
 def _too_deep(e: StepContext, c: Element) -> float:
     """By how much a contact is deeper than its springs would have it; about, or 0 [m].
 
-    After a blow that is known only when the surfaces are looked at again: till then, all of it.
+    After a blow that is known only when the contact is set up again: till then, all of it.
     """
     f = c.floats
     blow = f[EF_F] > BLOW * off(e.w.pairs.floats, NF * c.ints[EI_SLOT])[PF_PRESS]

@@ -96,16 +96,16 @@ def _energy(e: StepContext) -> float:
                 total += m.mass[i] * (0.5 * v * v - m.gravity[k] * s.position[3 * i + k])
                 total += 0.5 * s.momentum[3 * i + k] * s.omega[3 * i + k]
     held = held_by_springs(m, s, e.z.springs, e.dt)
-    stored, rubbed = 0.0, 0.0
+    stored, friction = 0.0, 0.0
     pairs = e.w.pairs
     for at in range(pairs.used[0]):
         if pairs.live[at] != 0:
             row = off(pairs.floats, NF * pairs.slot[at])
             stored += row[PF_STORED] + max(0.0, row[PF_RESERVE])  # what is owed is nothing held
-            rubbed += row[PF_HELD]
+            friction += row[PF_HELD]
     # a loss is what was put in less what is held now
     book[LEDGER_SPRINGS] -= held - book[LEDGER_HELD]
     book[LEDGER_NORMAL] -= stored - book[LEDGER_STORED]
-    book[LEDGER_FRICTION] -= rubbed - book[LEDGER_FRICTION_HELD]
-    book[LEDGER_HELD], book[LEDGER_STORED], book[LEDGER_FRICTION_HELD] = held, stored, rubbed
-    return total + held + stored + rubbed
+    book[LEDGER_FRICTION] -= friction - book[LEDGER_FRICTION_HELD]
+    book[LEDGER_HELD], book[LEDGER_STORED], book[LEDGER_FRICTION_HELD] = held, stored, friction
+    return total + held + stored + friction

@@ -4,11 +4,11 @@ Reserve. Surfaces that yielded are deeper in each other than their springs would
 come out they have to lift what they carry. That is paid by what was lost: of its losses an island
 keeps what lifts the load F of each contact by the depth δ that it is too deep, ten times over,
 
-    P ← min(Σ max(0, r − E') + ½ |Δv|² M + rubbed,  Σ w),    w = 10 F δ + max(0, −r)
+    P ← min(Σ max(0, r − E') + ½ |Δv|² M + Q,  Σ w),    w = 10 F δ + max(0, −r)
     R ← min(r, E') + P w / Σ w,                              r = E + R − dt f·u − E'
 
 with E, E' what the springs of a contact hold before and after, ½ |Δv|² M what the step takes from
-the bodies and `rubbed` what friction does. A contact keeps as much again as its springs hold: k is
+the bodies and Q what friction does. A contact keeps as much again as its springs hold: k is
 shared over the area there is, so a patch that shrinks takes more than the forces put in. One that
 gave more than it had, r < 0, owes it. R counts as energy of the scene and `gather` lets it be used
 up slowly; so nothing is made, it is only lost later.
@@ -59,10 +59,10 @@ def finish(e: StepContext) -> None:
         v.losses[k] = 0.0
     for k in range(t.used[0]):
         c = element(t, k)
-        rubbed, kept, wanted = remember(e, c)
+        friction, kept, wanted = remember(e, c)
         if c.ints[EI_EDGE] >= 0:
             losses = _island_losses(e, c)
-            losses[LOSS_FRICTION] += rubbed
+            losses[LOSS_FRICTION] += friction
             losses[LOSS_KEPT] += kept
             losses[LOSS_WANTED] += wanted
     _find_losses(e)
@@ -109,13 +109,13 @@ def _fill_reserves(e: StepContext) -> None:
     for island in range(v.graph.known[1]):
         losses = off(v.losses, NL * island)
         wanted = wanted or losses[LOSS_WANTED] > 0.0
-        step, rubbed = max(0.0, losses[LOSS_STEP]), losses[LOSS_FRICTION]
-        if _wants(losses) and step + rubbed > 0.0:
-            share = min(1.0, (losses[LOSS_WANTED] - losses[LOSS_KEPT]) / (step + rubbed))
-            losses[LOSS_KEPT] += share * (step + rubbed)
+        step, friction = max(0.0, losses[LOSS_STEP]), losses[LOSS_FRICTION]
+        if _wants(losses) and step + friction > 0.0:
+            share = min(1.0, (losses[LOSS_WANTED] - losses[LOSS_KEPT]) / (step + friction))
+            losses[LOSS_KEPT] += share * (step + friction)
             e.s.ledger[LEDGER_STEP] -= share * step
-            e.s.ledger[LEDGER_FRICTION] -= share * rubbed
-            e.s.ledger[LEDGER_NORMAL] += share * (step + rubbed)
+            e.s.ledger[LEDGER_FRICTION] -= share * friction
+            e.s.ledger[LEDGER_NORMAL] += share * (step + friction)
     for k in range(v.elements.used[0] if wanted else 0):
         c = element(v.elements, k)
         if c.ints[EI_EDGE] >= 0:

@@ -82,7 +82,7 @@ STAGES = (
 FIRST, SECOND = 0, 1  # passes
 # Contacts closer than this many times g dt² are known before they touch; Earth's g at least [m/s²].
 MARGIN, EARTH = 2.0, 9.81
-# More than this share of the contacts to be looked at again: all are.
+# More than this share of the contacts to be set up again: all are.
 FEW = 0.5
 
 
@@ -192,7 +192,7 @@ def _context(
 def find_contacts(e: StepContext, attempt: int, fresh: bool, changed: int) -> int:
     """Contacts where the bodies will be by the guess; OK or what is full.
 
-    changed: contacts that the second pass has to look at again; if they are few, only these.
+    changed: contacts that the second pass has to set up again; if they are few, only these.
     """
     v = e.w.solver
     t, times = v.elements, e.w.times
@@ -307,12 +307,12 @@ def rebound(e: StepContext) -> None:
 
 
 @kernel
-def solve_all(e: StepContext, hope: bool, tolerance: float) -> None:
-    """Solve all islands to a residual."""
+def solve_all(e: StepContext, all_press: bool, tolerance: float) -> None:
+    """Solve all islands to a residual; all_press: see `elements.element.hessian`."""
     v = e.w.solver
     for island in range(v.graph.known[1]):
         v.residual[island] = UNSOLVED
-    solve_islands(e, hope, tolerance)
+    solve_islands(e, all_press, tolerance)
 
 
 @kernel
