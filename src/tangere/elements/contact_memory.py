@@ -80,7 +80,7 @@ LOADS = 10.0
 # A force so many times that of the last step is a blow.
 BLOW = 4.0
 # The second pass sets a contact up again if its depth changed by more than this share of itself,
-# or if it slipped by more than this share of its width, or if its normal force is off by this share.
+# if it slipped by more than this share of its width, or if its normal force is off by this share.
 DEPTH_CHANGE, SLIP_CHANGE, FORCE_CHANGE = 0.05, 1e-3, 1e-3
 # Depths below this share of the patch's width are rounding.
 FLAT = 1e-12
