@@ -361,7 +361,7 @@ def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             continue
-        if isinstance(node, ast.FunctionDef) and node.name in ("_tool_side", "_warm_up"):
+        if isinstance(node, ast.FunctionDef) and re.search("tool_side|warm_up", node.name):
             continue
         yield node
         yield from _nodes(node)

@@ -71,7 +71,7 @@ def test_rooms_of_the_solver_grow(which: str, monkeypatch: pytest.MonkeyPatch) -
     roomy, ample = run()
     monkeypatch.setattr(compiler, "new_solver", small)
     sim, tight = run()
-    t, g = sim.arrays.work.solver.touches, sim.arrays.work.solver.graph
+    t, g = sim.arrays.work.solver.elements, sim.arrays.work.solver.graph
     has = {"contacts": len(t.list), "corners": len(t.corners), "blocks": len(g.row)}
     assert has[which] > {"contacts": 2, "corners": 6, "blocks": 1}[which]
     # corners run out in the second look at the geometry: begun again, that step starts from normals

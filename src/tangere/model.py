@@ -144,7 +144,11 @@ LEDGER_SPRINGS = 3  # lost in the dampers of springs
 LEDGER_WORK = 4  # put in by bodies and spring ends moved from outside
 LEDGER_TOTAL = 5  # mechanical energy after the last step
 LEDGER_ERROR = 6  # what the books of the last step do not explain
-LEDGER_HELD, LEDGER_STORED, LEDGER_RUBBED = 7, 8, 9  # held by springs, contacts, their friction
+LEDGER_HELD, LEDGER_STORED, LEDGER_FRICTION_HELD = (
+    7,
+    8,
+    9,
+)  # held by springs, contacts, their friction
 NL = 10
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tangere.maths.vec import Array, IntArray, LongArray
 
-NTI, NTF = 15, 117  # columns of Touches.ints and Touches.floats
+NEI, NEF = 15, 119  # columns of Elements.ints and Elements.floats
 
 
 class Graph(NamedTuple):
@@ -154,16 +154,16 @@ class Ahead(NamedTuple):
     unbalance: Array
 
 
-class Touches(NamedTuple):
+class Elements(NamedTuple):
     """Contacts (and springs) of one implicit step, see elements.columns.
 
     | field  | meaning                                                     | shape      |
     | used   | contacts, polygons and fan points in use                    | (3,)       |
-    | ints   | see `TI_…`                                                  | (c, NTI)   |
-    | floats | see `TF_…`                                                  | (c, NTF)   |
+    | ints   | see `EI_…`                                                  | (c, NEI)   |
+    | floats | see `EF_…`                                                  | (c, NEF)   |
     | corners | corners of each polygon of a patch                         | (p,)       |
     | fan    | x, y about the centre and depth: apex, then corners         | (v, 3)     |
-    | rub    | friction over its limit at the points of the triangle that  |            |
+    | slip_z | friction over its limit at the points of the triangle that  |            |
     |        | ends at this corner, as a vector each, by the last round:   |            |
     |        | a guess, so single precision does                           | (v, 12)    |
     | start  | first entry of each island in `list`                        | (n+1,)     |
@@ -176,7 +176,7 @@ class Touches(NamedTuple):
     floats: Array
     corners: IntArray
     fan: Array
-    rub: Array
+    slip_z: Array
     start: IntArray
     list: IntArray
     first: IntArray
@@ -189,7 +189,7 @@ class Solver(NamedTuple):
     large: Large
     matrix: Matrix
     ahead: Ahead
-    touches: Touches
+    elements: Elements
     report: Array  # of the last step, see REPORT_…, shape (NR,)
     residual: Array  # of each island after its solve [m/s], shape (n,)
     losses: Array  # of each island, see LOSS_… [J], shape (n, NL)
@@ -203,7 +203,7 @@ REPORT_RESIDUAL = 2  # greatest unbalanced impulse over mass [m/s]
 NR = 3
 # Columns of Solver.losses [J]
 LOSS_STEP = 0  # ½ |Δv|² M, what the step took from the bodies
-LOSS_RUBBED = 1  # what friction took
+LOSS_FRICTION = 1  # what friction took
 LOSS_KEPT = 2  # what contacts have in reserve, beyond as much again as their springs hold
 LOSS_WANTED = 3  # what those that are too deep would like to have of it
 NL = 4
@@ -286,13 +286,13 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
             inertia=np.zeros((all_, 9)),
             unbalance=np.zeros(n),
         ),
-        Touches(
+        Elements(
             used=np.zeros(3, np.int64),
-            ints=ints(contacts, NTI),
-            floats=np.zeros((contacts, NTF)),
+            ints=ints(contacts, NEI),
+            floats=np.zeros((contacts, NEF)),
             corners=ints(corners),
             fan=np.zeros((corners, 3)),
-            rub=np.zeros((corners, 12), np.float32),
+            slip_z=np.zeros((corners, 12), np.float32),
             start=ints(n + 1),
             list=ints(contacts),
             first=ints(contacts),

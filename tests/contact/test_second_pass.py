@@ -8,7 +8,7 @@ import pytest
 import tangere as tg
 from tangere._jit import JIT_DISABLED
 from tangere.contact.convex import second_pass, set_up
-from tangere.implicit.step_context import StepContext
+from tangere.elements.step_context import StepContext
 from tangere.steppers import implicit
 
 pytestmark = pytest.mark.nojit

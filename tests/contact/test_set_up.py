@@ -18,23 +18,23 @@ from tangere.collision.volume import contact_volume
 from tangere.contact.point.method import Point
 from tangere.contact.volume.method import Volume
 from tangere.elements.columns import (
+    EF_AREA,
+    EF_C,
+    EF_DEPTH,
+    EF_H,
+    EF_HELD,
+    EF_HX,
+    EF_HY,
+    EF_JXX,
+    EF_JXY,
+    EF_JYY,
+    EF_K,
+    EF_S,
+    EF_SIZE,
+    EF_YIELDED,
+    EI_SLOT,
     PATCH_KIND,
     POINT_KIND,
-    TF_AREA,
-    TF_C,
-    TF_DEPTH,
-    TF_H,
-    TF_HELD,
-    TF_HX,
-    TF_HY,
-    TF_JXX,
-    TF_JXY,
-    TF_JYY,
-    TF_K,
-    TF_S,
-    TF_SIZE,
-    TF_YIELDED,
-    TI_SLOT,
 )
 from tangere.simulation import Simulation
 
@@ -91,12 +91,12 @@ def check_moments(c: Seen) -> None:
                 lambda x, y, p=plane: p[0] * x + p[1] * y + p[2],  # type: ignore[misc]
             )
     area = total[0]
-    assert c[TF_S] == pytest.approx(area, rel=1e-9)
+    assert c[EF_S] == pytest.approx(area, rel=1e-9)
     width = math.sqrt(area)
     assert total[1:3] == pytest.approx([0.0, 0.0], abs=1e-9 * area * width)  # about the centroid
-    found = [c[k] for k in (TF_JXX, TF_JXY, TF_JYY)]
+    found = [c[k] for k in (EF_JXX, EF_JXY, EF_JYY)]
     assert found == pytest.approx(total[3:6], rel=1e-8, abs=1e-9 * area**2)
-    found = [c[k] for k in (TF_H, TF_HX, TF_HY)]
+    found = [c[k] for k in (EF_H, EF_HX, EF_HY)]
     scale = area * float(np.abs(c.rows[:, 2]).max())
     assert found[0] == pytest.approx(total[6], abs=1e-8 * scale)
     assert found[1:] == pytest.approx(total[7:], abs=1e-8 * scale * width)
@@ -110,17 +110,17 @@ def test_face_on_the_floor() -> None:
     assert c.kind == PATCH_KIND
     assert c.bodies == (1, 0)
     assert c.axes[0] == pytest.approx((0, 0, 1))
-    assert c[TF_S] == pytest.approx(0.06)
-    assert c[TF_AREA] == c[TF_S]
-    assert sorted([c[TF_JXX], c[TF_JYY]]) == pytest.approx([0.06 * 0.04 / 12, 0.06 * 0.09 / 12])
-    assert c[TF_JXY] == pytest.approx(0.0, abs=1e-15)
+    assert c[EF_S] == pytest.approx(0.06)
+    assert c[EF_AREA] == c[EF_S]
+    assert sorted([c[EF_JXX], c[EF_JYY]]) == pytest.approx([0.06 * 0.04 / 12, 0.06 * 0.09 / 12])
+    assert c[EF_JXY] == pytest.approx(0.0, abs=1e-15)
     (fan,) = c.fans
     corners = c.world(fan[1:])
     expected = [(0.1 + x, -0.2 + y) for x in (-0.1, 0.1) for y in (-0.15, 0.15)]
     assert sorted(map(tuple, np.round(corners[:, :2], 9))) == sorted(
         (round(x, 9), round(y, 9)) for x, y in expected
     )
-    assert c[TF_SIZE] == pytest.approx(0.1)
+    assert c[EF_SIZE] == pytest.approx(0.1)
     check_moments(c)
 
 
@@ -147,7 +147,7 @@ def test_depth_is_the_chord(attitude: tuple[float, ...], depth: float) -> None:
     check_moments(c)
     lowest = Pose(sim.arrays, 0, ahead=True)
     reach = float(np.abs(lowest.r[2]) @ np.array(SIZE)) / 2.0
-    assert c[TF_DEPTH] == pytest.approx(reach - lowest.x[2], abs=1e-15)
+    assert c[EF_DEPTH] == pytest.approx(reach - lowest.x[2], abs=1e-15)
 
 
 @pytest.mark.parametrize("gap", [0.999, 1.001])
@@ -155,7 +155,7 @@ def test_margin_is_where_candidates_end(gap: float) -> None:
     found = look(alone(-gap * MARGIN))
     assert len(found) == (gap < 1.0)
     if found:
-        assert found[0][TF_DEPTH] == pytest.approx(-gap * MARGIN, rel=1e-9)
+        assert found[0][EF_DEPTH] == pytest.approx(-gap * MARGIN, rel=1e-9)
         assert found[0].rows[:, 2] == pytest.approx(-gap * MARGIN, rel=1e-9)
 
 
@@ -179,8 +179,8 @@ def test_box_on_a_box(attitude: tuple[float, ...], gap: float) -> None:
     expected, slack = chords(sim, c)
     assert np.all(np.abs(c.rows[:, 2] - expected) < slack)
     if attitude[0] == 0.0:
-        assert c[TF_S] == pytest.approx(0.06, rel=1e-9)
-        assert c.rows[:, 2] == pytest.approx(c[TF_DEPTH], abs=1e-12)
+        assert c[EF_S] == pytest.approx(0.06, rel=1e-9)
+        assert c.rows[:, 2] == pytest.approx(c[EF_DEPTH], abs=1e-12)
     check_moments(c)
 
 
@@ -195,8 +195,8 @@ def test_overhanging_box_has_the_common_patch() -> None:
     scene.add_body(tg.Box((0.2, 0.2, 0.1)), mass=1.0, position=(0.15, 0.0, 0.05 - 5e-5))
     (c,) = look(Simulation(scene, dt=DT, integrator="implicit"))
     # the box has begun to tip by some 1e-6
-    assert c[TF_S] == pytest.approx(0.15 * 0.2, rel=1e-5)
-    assert c.triple(TF_C)[:2] == pytest.approx((0.125, 0.0), abs=1e-6)
+    assert c[EF_S] == pytest.approx(0.15 * 0.2, rel=1e-5)
+    assert c.triple(EF_C)[:2] == pytest.approx((0.125, 0.0), abs=1e-6)
 
 
 def test_hair_of_a_lean_adds_no_slivers() -> None:
@@ -214,8 +214,8 @@ def test_patch_too_small_to_have_a_shape_is_a_point(depth: float) -> None:
     sim = alone(depth, quat(0.6, 0.4, 0.0), gravity=0.0, material=soft)
     (c,) = look(sim)
     assert c.kind == POINT_KIND
-    assert c[TF_DEPTH] == pytest.approx(depth, rel=1e-5)
-    assert c[TF_H] == pytest.approx(c[TF_DEPTH] / 3.0)
+    assert c[EF_DEPTH] == pytest.approx(depth, rel=1e-5)
+    assert c[EF_H] == pytest.approx(c[EF_DEPTH] / 3.0)
 
 
 @pytest.mark.parametrize("depth", [5e-5, -0.5 * MARGIN])
@@ -223,13 +223,13 @@ def test_point_method_sees_the_deepest_point(depth: float) -> None:
     sim = alone(depth, quat(0.6, 0.4, 0.0), method="point")
     (c,) = look(sim)
     assert c.kind == POINT_KIND
-    assert c[TF_H] == c[TF_DEPTH]
+    assert c[EF_H] == c[EF_DEPTH]
     pose = Pose(sim.arrays, 0, ahead=True)
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
     world = pose.x + corners * np.array(SIZE) / 2.0 @ pose.r.T
     lowest = world[world[:, 2].argmin()]
-    assert c.triple(TF_C)[:2] == pytest.approx(lowest[:2], abs=1e-12)
-    assert c[TF_DEPTH] == pytest.approx(-lowest[2], abs=1e-15)
+    assert c.triple(EF_C)[:2] == pytest.approx(lowest[:2], abs=1e-12)
+    assert c[EF_DEPTH] == pytest.approx(-lowest[2], abs=1e-15)
 
 
 @pytest.mark.parametrize("normalization", ["patch", "fixed", "none"])
@@ -244,10 +244,10 @@ def test_pieces_of_one_body_share_the_area(normalization: Any) -> None:
     scene.add_body(table, mass=1.0, position=(0, 0, 0.1 - 1e-5), material=material)
     method = Volume(normalization=normalization)
     found = look(Simulation(scene, method=method, dt=DT, integrator="implicit"))
-    assert sorted(c[TF_S] for c in found) == pytest.approx([0.01, 0.02])
+    assert sorted(c[EF_S] for c in found) == pytest.approx([0.01, 0.02])
     # fixed: the largest side of the body's bounding box
     expected = {"patch": 0.03, "fixed": 0.75 * 0.2, "none": 1.0}[normalization]
-    assert [c[TF_AREA] for c in found] == pytest.approx([expected] * 2)
+    assert [c[EF_AREA] for c in found] == pytest.approx([expected] * 2)
 
 
 # ---------------------------------------------------------------- the start of the step
@@ -295,7 +295,7 @@ def start_energy(c: Seen) -> float:
     """Σ ½ ω k max(0, d₀)² at the start of the step."""
     points = c.points
     d0 = points[:, 2] + c.lost(points)
-    return float(0.5 * c[TF_K] * points[:, 3] @ np.maximum(d0, 0.0) ** 2)
+    return float(0.5 * c[EF_K] * points[:, 3] @ np.maximum(d0, 0.0) ** 2)
 
 
 def tumbling(method: str | Volume | Point) -> Simulation:
@@ -312,7 +312,7 @@ def tumbling(method: str | Volume | Point) -> Simulation:
 
 def small(c: Seen, reserve: float, press: float) -> float:
     """The part of a reserve that may be used at once."""
-    return float(min(reserve, 2e-7 * c[TF_SIZE] * press))
+    return float(min(reserve, 2e-7 * c[EF_SIZE] * press))
 
 
 @pytest.mark.parametrize("method", ["volume", Volume(normalization="fixed"), "point"])
@@ -323,15 +323,15 @@ def test_springs_hold_no_more_than_was_put_in(method: str | Volume) -> None:
     for _ in range(60):
         before = stored(sim)
         for c in look(sim):
-            springs, reserve, press, held = before[int(c.ints[TI_SLOT])]
+            springs, reserve, press, held = before[int(c.ints[EI_SLOT])]
             energy = start_energy(c)
             # closed forms and points of the same polynomials: rounding alone
             assert energy <= max(springs + reserve, 0.0) * (1.0 + 1e-8) + 1e-15
-            assert c[TF_HELD] <= held * (1.0 + 1e-12)
+            assert c[EF_HELD] <= held * (1.0 + 1e-12)
             pressed += energy > 0.0
-            if c[TF_YIELDED] > 0.0:  # of the reserve what is small, or lifts by ¼ g dt² at most
-                lifted = math.sqrt(2.0 * springs / c[TF_K]) + MARGIN / 8.0
-                usable = max(springs + small(c, reserve, press), 0.5 * c[TF_K] * lifted**2)
+            if c[EF_YIELDED] > 0.0:  # of the reserve what is small, or lifts by ¼ g dt² at most
+                lifted = math.sqrt(2.0 * springs / c[EF_K]) + MARGIN / 8.0
+                usable = max(springs + small(c, reserve, press), 0.5 * c[EF_K] * lifted**2)
                 assert energy <= max(0.0, min(springs + reserve, usable)) * (1.0 + 1e-8) + 1e-15
                 yielded += energy > 0.0
             most = max(most, energy)
@@ -388,7 +388,7 @@ def test_depth_over_the_patch_is_the_volume_of_the_overlap(seed: int) -> None:
         for body, h in zip(c.bodies, poses, strict=True)
     )
     exact = contact_volume(*a, *b)
-    assert c[TF_H] == pytest.approx(exact.volume, rel=1e-6)
+    assert c[EF_H] == pytest.approx(exact.volume, rel=1e-6)
     check_moments(c)
 
 
@@ -398,9 +398,9 @@ def test_a_face_about_to_land_is_within_reach(lean: float) -> None:
     sim = alone(1e-6, quat(lean, 0.0, 0.0), angular_velocity=(-0.1, 0.0, 0.0))
     (c,) = look(sim)
     assert c.kind == PATCH_KIND
-    assert 0.0 < c[TF_S] < 0.2 * 0.3
+    assert 0.0 < c[EF_S] < 0.2 * 0.3
     pose = Pose(sim.arrays, 0, ahead=True)
-    area = c[TF_S]
+    area = c[EF_S]
     for fan in c.near:
         assert fan[:, 2].max() < 1e-12
         height = []

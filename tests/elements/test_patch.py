@@ -10,15 +10,13 @@ from oracles.quadrature import coulomb, integrate
 
 from tangere.elements.columns import (
     BREAKS,
+    EF_BOUNCE,
+    EF_E,
+    EI_MODE,
     HOLDS,
     PATCH_KIND,
     POINT_KIND,
     SLIDES,
-    SPRING_KIND,
-    TF_BOUNCE,
-    TF_E,
-    TF_R1,
-    TI_MODE,
 )
 
 pytestmark = pytest.mark.nojit
@@ -166,12 +164,12 @@ def test_hard_impact_is_stopped_by_its_speed(kind: int) -> None:
     # −(k dt + b) u_n whatever the depth, and a rebound that is given
     fans = [polygon(SQUARE, (-1e-3,) * 4)] if kind == PATCH_KIND else []
     c = Contact(fans, kind=kind, depth=-1e-3)
-    f = c.v.touches.floats[0]
-    f[TF_E] = 0.5
+    f = c.v.elements.floats[0]
+    f[EF_E] = 0.5
     local = np.array([-2.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     assert c(local).force[0] == pytest.approx(2.0 * (3e4 * 5e-3 + 120.0), rel=1e-12)
     assert c(-local).force[0] == 0.0
-    f[TF_BOUNCE] = 7.0
+    f[EF_BOUNCE] = 7.0
     assert c(-local).force[0] == pytest.approx(7.0)
 
 
@@ -232,10 +230,10 @@ def test_rubbing_begins_anew_if_the_last_round_is_unknown(mode: int, before: int
     anew = Contact(DEEP, law, mode=mode)(local, length=0.0)
     c = Contact(DEEP, law, mode=mode)
     if before is not None:
-        c.v.touches.ints[0, TI_MODE] = before
+        c.v.elements.ints[0, EI_MODE] = before
         c(0.5 * local, length=0.0)
-        c.v.touches.ints[0, TI_MODE] = mode
-    c.v.touches.rub[:] = 0.7
+        c.v.elements.ints[0, EI_MODE] = mode
+    c.v.elements.slip_z[:] = 0.7
     assert np.array_equal(c(local, length=1.0).tangential, anew.tangential)
     assert not np.array_equal(c(0.5 * local, length=1.0).tangential, anew.tangential)
 
@@ -325,7 +323,6 @@ def test_what_slides_or_has_no_friction_does_not_break() -> None:
     assert not Contact(DEEP, far, mode=SLIDES)(np.zeros(6)).breaks
     assert not Contact(DEEP, far._replace(mu=0.0))(np.zeros(6)).breaks
     assert not Contact(DEEP, far._replace(limit=0.0))(np.zeros(6)).breaks
-    assert not Contact(DEEP, far, kind=SPRING_KIND)(np.zeros(6)).breaks
 
 
 # ---------------------------------------------------------------- degenerate
@@ -352,8 +349,8 @@ def test_single_point_apart() -> None:
     r = c(np.zeros(6))
     assert r.force[0] == 0.0
     assert not r.normal.any()
-    assert c(np.zeros(6), hope=True).normal[0, 0] == pytest.approx(3e4 * 5e-3 + 120.0)
-    assert c(np.zeros(6), hope=True).force[0] == 0.0
+    assert c(np.zeros(6), all_press=True).normal[0, 0] == pytest.approx(3e4 * 5e-3 + 120.0)
+    assert c(np.zeros(6), all_press=True).force[0] == 0.0
     # fast enough it will press: k (d − dt u) − b u
     assert c(np.array([-1.0, 0, 0, 0, 0, 0])).force[0] == pytest.approx(3e4 * 4e-3 + 120.0)
 
@@ -367,10 +364,10 @@ def test_patch_apart_carries_nothing(mode: int) -> None:
     assert not r.normal.any()
     assert not r.tangential.any()
     assert not r.breaks
-    # hoped for, it is as stiff as if it pressed
-    hoped = c(np.zeros(6), hope=True)
-    assert hoped.normal == pytest.approx(Contact(DEEP)(np.zeros(6)).normal, abs=1e-12)
-    assert not hoped.force.any()
+    # taken to press, it is as stiff as if it did
+    assumed = c(np.zeros(6), all_press=True)
+    assert assumed.normal == pytest.approx(Contact(DEEP)(np.zeros(6)).normal, abs=1e-12)
+    assert not assumed.force.any()
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -379,18 +376,6 @@ def test_no_friction(mode: int) -> None:
         r = Contact(DEEP, law, mode=mode)(np.array(MOTIONS[2]))
         assert not r.force[3:].any()
         assert not r.tangential.any()
-
-
-def test_spring_pulls_and_pushes() -> None:
-    # R1, R2, TH hold the pull without own motion; the rest is k dt + b
-    law = Law(k=100.0, b=2.0, k_t=40.0, b_t=1.0, r1=5.0, r2=-3.0, th=0.5)
-    c = Contact(DEEP, law, kind=SPRING_KIND, dt=0.01)
-    r = c(np.array([0.1, 7.0, 8.0, 0.2, -0.3, 9.0]))
-    assert r.force == pytest.approx((-5.0 - 0.3, 0, 0, 3.0 - 0.28, -0.5 + 0.42, 0))
-    assert r.normal == pytest.approx(np.diag((3.0, 0.0, 0.0)))
-    assert r.tangential == pytest.approx(np.diag((1.4, 1.4, 0.0)))
-    c.v.touches.floats[0, TF_R1] = -5.0
-    assert c(np.zeros(6)).force[0] == 5.0
 
 
 # ---------------------------------------------------------------- maps to the bodies

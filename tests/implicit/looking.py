@@ -37,15 +37,15 @@ class Seen:
 
     @property
     def kind(self) -> int:
-        return int(self.ints[record.TI_KIND])
+        return int(self.ints[record.EI_KIND])
 
     @property
     def mode(self) -> int:
-        return int(self.ints[record.TI_MODE])
+        return int(self.ints[record.EI_MODE])
 
     @property
     def bodies(self) -> tuple[int, int]:
-        return int(self.ints[record.TI_A]), int(self.ints[record.TI_B])
+        return int(self.ints[record.EI_A]), int(self.ints[record.EI_B])
 
     @property
     def rows(self) -> Array:
@@ -56,7 +56,7 @@ class Seen:
     def points(self) -> Array:
         """Rows x, y, depth, weight ω."""
         if self.kind != record.PATCH_KIND:
-            return np.array([[0.0, 0.0, self[record.TF_H], 1.0]])
+            return np.array([[0.0, 0.0, self[record.EF_H], 1.0]])
         return self._sampled(self.fans)
 
     @property
@@ -64,9 +64,9 @@ class Seen:
         """The same, with those that do not touch yet."""
         if not self.near:
             return self.points
-        return np.concatenate((self.points, self._sampled(self.near, record.TF_REACH)))
+        return np.concatenate((self.points, self._sampled(self.near, record.EF_REACH)))
 
-    def _sampled(self, fans: list[Array], shared: int = record.TF_AREA) -> Array:
+    def _sampled(self, fans: list[Array], shared: int = record.EF_AREA) -> Array:
         points = sampled(fans)
         points[:, 3] /= self[shared]
         return points
@@ -74,18 +74,18 @@ class Seen:
     def world(self, rows: Array) -> Array:
         """Places of rows (x, y, …) on the contact plane."""
         _, t1, t2 = self.axes
-        centre = self.triple(record.TF_C)
+        centre = self.triple(record.EF_C)
         return np.asarray(centre + np.outer(rows[:, 0], t1) + np.outer(rows[:, 1], t2))
 
     def lost(self, rows: Array) -> Array:
         """Depth lost from the start of the step to the guess."""
-        d0, dx, dy = self.triple(record.TF_D)
+        d0, dx, dy = self.triple(record.EF_D)
         return np.asarray(d0 + dx * rows[:, 0] + dy * rows[:, 1])
 
     def map(self, side: int) -> Array:
         """6 x 6: twist of a body to its local motion at the contact."""
         n, t1, t2 = self.axes
-        arm = self.triple(record.TF_ARM_B if side else record.TF_ARM_A)
+        arm = self.triple(record.EF_ARM_B if side else record.EF_ARM_A)
         out = np.zeros((6, 6))
         for row, axis in ((0, n), (3, t1), (4, t2)):
             out[row, :3], out[row, 3:] = axis, np.cross(arm, axis)
@@ -96,14 +96,14 @@ class Seen:
 
 def seen(sim: Simulation) -> list[Seen]:
     """All contacts and springs of the last look, copied."""
-    t = sim.arrays.work.solver.touches
+    t = sim.arrays.work.solver.elements
     found = []
     for k in range(int(t.used[0])):
         ints = t.ints[k].copy()
-        at, fans = int(ints[record.TI_FAN]), []
-        first, count = int(ints[record.TI_POLYGON]), int(ints[record.TI_POLYGONS])
-        if ints[record.TI_KIND] == record.PATCH_KIND:
-            for corners in t.corners[first : first + count + int(ints[record.TI_NEAR])]:
+        at, fans = int(ints[record.EI_FAN]), []
+        first, count = int(ints[record.EI_POLYGON]), int(ints[record.EI_POLYGONS])
+        if ints[record.EI_KIND] == record.PATCH_KIND:
+            for corners in t.corners[first : first + count + int(ints[record.EI_NEAR])]:
                 fans.append(t.fan[at : at + corners + 1].copy())
                 at += corners + 1
         found.append(Seen(ints, t.floats[k].copy(), fans[:count], fans[count:]))
@@ -189,7 +189,7 @@ class StepProblem:
         """M (v − v_f) − dt Σ Jᵀ f of each moving body at the solution, forces as the step left."""
         out = np.einsum("nij,nj->ni", self.mass, self.twist - self.free)
         for c in self.contacts:
-            force = c.floats[record.TF_F : record.TF_F + 6]
+            force = c.floats[record.EF_F : record.EF_F + 6]
             for side, body in enumerate(c.bodies):
                 if body < len(out):
                     out[body] -= (1.0 if side else -1.0) * self.dt * c.map(side).T @ force
@@ -208,13 +208,13 @@ class StepProblem:
 
     def _contact(self, c: Seen, u: NDArray[np.complex128]) -> complex:
         dt, f = self.dt, c.floats
-        k, b, k_t, b_t, mu = f[record.TF_K : record.TF_MU + 1]
-        k += f[record.TF_MEETS]
         if c.kind == record.SPRING_KIND:
-            pull = f[[record.TF_R1, record.TF_R2, record.TF_TH]]
-            move, rate = u[[0, 3, 4]], np.array([k * dt + b, *(k_t * dt + b_t,) * 2])
+            pull = f[record.SF_START : record.SF_START + 3]
+            move, rate = u[[0, 3, 4]], f[[record.SF_ALONG, record.SF_ACROSS, record.SF_ACROSS]]
             return complex(pull @ move + 0.5 * rate @ (move * move))
-        star = f[record.TF_U : record.TF_U + 6]
+        k, b, k_t, b_t, mu = f[record.EF_K : record.EF_MU + 1]
+        k += f[record.EF_MEETS]
+        star = f[record.EF_U : record.EF_U + 6]
         x, y, d, w = c.in_reach.T
         if c.kind == record.POINT_KIND:
             x, y = np.zeros(1), np.zeros(1)
@@ -227,9 +227,9 @@ class StepProblem:
         total = np.sum(w * p * p) / (2.0 * (k * dt + b))
         if c.near:
             x, y, d, w = c.points.T
-        most = mu * f[record.TF_LIMIT] * np.where(d > 0.0, d, 0.0)
+        most = mu * f[record.EF_LIMIT] * np.where(d > 0.0, d, 0.0)
         if c.kind == record.POINT_KIND:
-            most = np.array([mu * f[record.TF_LIMIT]])
+            most = np.array([mu * f[record.EF_LIMIT]])
         if not most.any():
             return complex(total)
         slides = c.mode == record.SLIDES

@@ -17,12 +17,12 @@ from tangere._jit import JIT_DISABLED
 from tangere.bench import heap
 from tangere.elements.columns import (
     BREAKS,
+    EF_F,
+    EF_HELD,
     HOLDS,
     POINT_KIND,
     SLIDES,
     SPRING_KIND,
-    TF_F,
-    TF_HELD,
 )
 from tangere.implicit import islands, large
 from tangere.implicit.islands import SMALL
@@ -102,8 +102,8 @@ def test_solution_is_the_minimum(name: str) -> None:
     for _ in range(12):
         sim.step()
         problem = StepProblem(sim)
-        pressing = [c for c in problem.contacts if c.kind != SPRING_KIND and c[TF_F] > 0.0]
-        if not pressing or any(c.mode != SLIDES and c[TF_HELD] > 0.0 for c in pressing):
+        pressing = [c for c in problem.contacts if c.kind != SPRING_KIND and c[EF_F] > 0.0]
+        if not pressing or any(c.mode != SLIDES and c[EF_HELD] > 0.0 for c in pressing):
             continue  # the reference begins with friction springs that are slack
         v = problem.solution
         assert problem.gradient(v) == pytest.approx(np.zeros(len(v)), abs=1e-8)
@@ -144,7 +144,7 @@ def test_momentum_balances_in_every_step(name: str) -> None:
             worst = max(worst, float(np.linalg.norm(row[:3]) / model.mass[i] + turn))
         assert worst < 1.01 * TOLERANCE + 1e-13
         assert sim.audit.residual == pytest.approx(worst, rel=1e-2, abs=1e-13)
-        pressed += sum(c[TF_F] > 0.0 for c in problem.contacts if c.kind != SPRING_KIND)
+        pressed += sum(c[EF_F] > 0.0 for c in problem.contacts if c.kind != SPRING_KIND)
     assert pressed > 3
 
 

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from tangere._jit import kernel
 from tangere._ptr import pointers
 from tangere.elements import columns as record
-from tangere.elements.columns import add_local, touch
-from tangere.elements.patch import bend, breaks, evaluate
+from tangere.elements.columns import add_local, element
+from tangere.elements.element import breaks, hessian, value
 from tangere.solver import Solver, new_solver
 
 Array = NDArray[np.float64]
@@ -26,18 +26,18 @@ V_EPS = 1e-4  # [m/s], where kinetic friction fades
 
 
 @kernel
-def _evaluate(v: Solver, k: int, dt: float, hope: bool, length: float, wrench: Array) -> bool:
+def _evaluate(v: Solver, k: int, dt: float, all_press: bool, length: float, wrench: Array) -> bool:
     """Force, curvature and wrenches of contact k; whether it would break."""
     p = pointers(v)
-    c = touch(p.touches, k)
-    evaluate(p.touches, c, p.ahead.twist, dt)
-    bend(p.touches, c, p.ahead.twist, dt, hope, length)
+    c = element(p.elements, k)
+    value(p.elements, c, p.ahead.twist, dt)
+    hessian(p.elements, c, p.ahead.twist, dt, all_press, length)
     for i in range(12):
         p.ahead.gradient[i] = 0.0
     add_local(c, 1.0, p.ahead.gradient)
     for i in range(12):
         wrench[i] = p.ahead.gradient[i]
-    return breaks(p.touches, c, p.ahead.twist, dt)
+    return breaks(p.elements, c, p.ahead.twist, dt)
 
 
 class Law(NamedTuple):
@@ -148,33 +148,33 @@ class Contact:
         axes, _ = np.linalg.qr(rng.normal(size=(3, 3)))
         self.axes = axes * np.linalg.det(axes)  # rows n, t1, t2: right-handed
         self.arms = rng.normal(size=(2, 3))
-        ints, f = v.touches.ints[0], v.touches.floats[0]
+        ints, f = v.elements.ints[0], v.elements.floats[0]
         f[:] = np.nan
         ints[:] = 0
-        ints[record.TI_B] = 1
-        ints[record.TI_KIND], ints[record.TI_MODE] = kind, mode
-        ints[record.TI_POLYGONS] = len(fans)
+        ints[record.EI_B] = 1
+        ints[record.EI_KIND], ints[record.EI_MODE] = kind, mode
+        ints[record.EI_POLYGONS] = len(fans)
         f[:9] = self.axes.ravel()
-        f[record.TF_ARM_A : record.TF_ARM_A + 6] = self.arms.ravel()
-        f[record.TF_U : record.TF_U + 6] = self.star
-        f[record.TF_K : record.TF_MU + 1] = law[:5]
-        f[record.TF_LIMIT] = law.limit
-        f[record.TF_MEETS] = 0.0
-        f[record.TF_R1 : record.TF_TH + 1] = law.r1, law.r2, law.th
-        f[record.TF_AREA] = self.area
-        f[record.TF_S : record.TF_HY + 1] = sums
-        f[record.TF_E : record.TF_BOUNCE + 3] = 0.0
+        f[record.EF_ARM_A : record.EF_ARM_A + 6] = self.arms.ravel()
+        f[record.EF_U : record.EF_U + 6] = self.star
+        f[record.EF_K : record.EF_MU + 1] = law[:5]
+        f[record.EF_LIMIT] = law.limit
+        f[record.EF_MEETS] = 0.0
+        f[record.EF_R1 : record.EF_TH + 1] = law.r1, law.r2, law.th
+        f[record.EF_AREA] = self.area
+        f[record.EF_S : record.EF_HY + 1] = sums
+        f[record.EF_E : record.EF_BOUNCE + 3] = 0.0
         # flat faces: tilt about both axes of the patch, and nothing rolls
-        f[record.TF_TILT1 : record.TF_TILT1 + 6] = self.axes[1:].ravel()
-        f[record.TF_PRESSED : record.TF_PRESSED + 3] = 0.0
-        f[record.TF_LEAD : record.TF_LEAD + 6] = 0.0
-        f[record.TF_ROLLS] = 0.0
+        f[record.EF_TILT1 : record.EF_TILT1 + 6] = self.axes[1:].ravel()
+        f[record.EF_PRESSED : record.EF_PRESSED + 3] = 0.0
+        f[record.EF_LEAD : record.EF_LEAD + 6] = 0.0
+        f[record.EF_ROLLS] = 0.0
         if kind == record.POINT_KIND:
-            f[record.TF_H] = depth
+            f[record.EF_H] = depth
         at = 0
         for k, fan in enumerate(fans):
-            v.touches.corners[k] = len(fan) - 1
-            v.touches.fan[at : at + len(fan)] = fan
+            v.elements.corners[k] = len(fan) - 1
+            v.elements.fan[at : at + len(fan)] = fan
             at += len(fan)
 
     def twist(self, local: Array) -> Array:
@@ -187,16 +187,19 @@ class Contact:
         vb = a[:3] + np.cross(a[3:], self.arms[0]) + u - np.cross(wb, self.arms[1])
         return np.stack((a, np.concatenate((vb, wb))))
 
-    def __call__(self, local: Array, hope: bool = False, length: float = 0.0) -> Result:
+    def __call__(self, local: Array, all_press: bool = False, length: float = 0.0) -> Result:
         """The kernel at the given relative motion, after a share of a Newton step or anew."""
         self.v.ahead.twist[:2] = self.twist(local)
         wrench = np.full(12, np.nan)
-        broken = _evaluate(self.v, 0, self.dt, hope, length, wrench)
-        f = self.v.touches.floats[0]
-        cn, ct = f[record.TF_CN : record.TF_CN + 6], f[record.TF_CT : record.TF_CT + 6]
+        broken = _evaluate(self.v, 0, self.dt, all_press, length, wrench)
+        f = self.v.elements.floats[0]
+        cn, ct = (
+            f[record.EF_HESSIAN_N : record.EF_HESSIAN_N + 6],
+            f[record.EF_HESSIAN_T : record.EF_HESSIAN_T + 6],
+        )
         index = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
         return Result(
-            f[record.TF_F : record.TF_F + 6].copy(),
+            f[record.EF_F : record.EF_F + 6].copy(),
             cn[index],
             ct[index],
             wrench.reshape(2, 6),

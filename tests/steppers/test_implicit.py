@@ -10,7 +10,7 @@ from implicit.looking import seen
 from numpy.typing import NDArray
 
 import tangere as tg
-from tangere.elements.columns import BREAKS, HOLDS, SLIDES, TF_F
+from tangere.elements.columns import BREAKS, EF_F, HOLDS, SLIDES
 from tangere.simulation import Simulation
 
 pytestmark = pytest.mark.nojit
@@ -244,5 +244,5 @@ def test_fast_body_is_met_at_the_surface() -> None:
     sim = Simulation(scene, dt=DT, integrator="implicit")
     sim.step()
     (c,) = seen(sim)
-    assert c[TF_F] == pytest.approx((2.0 - 0.0031 / DT) / DT, rel=0.05)
+    assert c[EF_F] == pytest.approx((2.0 - 0.0031 / DT) / DT, rel=0.05)
     assert sim[0].position[2] == pytest.approx(0.025, abs=1e-4)

@@ -1,4 +1,6 @@
-"""What the implicit step knows of one contact: columns of `Touches`, and maps to body twists.
+"""What the implicit step knows of one element: columns of `Elements`, and maps to body twists.
+
+A header that every kind has, then a part of each kind's own; grouped by who writes them.
 
 Local coordinates at the centre c of the patch, axes (n, t1, t2): the relative motion of b against
 a is (u_n, w_1, w_2 | u_1, u_2, w_n). A point (x, y) of the patch then moves by
@@ -18,194 +20,186 @@ from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, off
-from tangere.maths.quadrature import square_point, triangle_point
-from tangere.solver import NTF, NTI, Touches
-
-# Columns of Touches.ints
-TI_A, TI_B = 0, 1  # bodies
-TI_SLOT = 2  # row of the pair, or the spring
-TI_EDGE = 3  # edge of the graph; −1: between fixed bodies
-TI_KIND = 4  # PATCH, POINT or SPRING
-TI_MODE = 5  # friction: HOLDS, BREAKS or SLIDES
-TI_POLYGON, TI_POLYGONS = 6, 7  # first polygon and their number
-TI_FAN = 8  # first fan point
-TI_EARLY = 9  # 1: broken before the solution was known, 2: it was wrong to do so
-TI_NEW = 10  # 1: looked at in this pass, or to be looked at in the next
-TI_RUBS = 11  # 1: the last round left its friction over the limit
-TI_SPINS = 12  # body whose spin turns the axes of tilt within the step; −1: none
-TI_NEAR = 13  # polygons behind those of the patch, that do not touch but are within reach
-TI_SQUARE = 14  # 1: the patch is a square that stands for a round one, all of one depth
+from tangere.solver import NEF, NEI, Elements
 
 PATCH_KIND, POINT_KIND, SPRING_KIND = 0, 1, 2
 # the patch sticks as a whole; each point sticks up to its limit; each point slides
 HOLDS, BREAKS, SLIDES = 0, 1, 2
 
-# Columns of Touches.floats; first those that every evaluation reads
-TF_N, TF_T1, TF_T2 = 0, 3, 6  # axes
-TF_ARM_A, TF_ARM_B = 9, 12  # 3 each: from the bodies' centres to where the force acts [m]
+# Columns of Elements.ints
+# Header: every kind has these.
+EI_A, EI_B = 0, 1  # bodies
+EI_SLOT = 2  # row of the pair, or the spring
+EI_EDGE = 3  # edge of the graph; −1: between fixed bodies
+EI_KIND = 4  # PATCH_KIND, POINT_KIND or SPRING_KIND
+EI_NEW = 5  # 1: set up in this pass, or to be set up again in the next
+EI_SQUARE = 6  # 1: turning tilts nothing; a square stands for a round patch, all of one depth
+# Contact: geometry
+EI_POLYGON, EI_POLYGONS = 7, 8  # first polygon and their number
+EI_NEAR = 9  # polygons behind those of the patch, that do not touch but are within reach
+EI_FAN = 10  # first fan point
+EI_SPINS = 11  # body whose spin turns the axes of tilt within the step; −1: none
+# Contact: friction, changed by the solver
+EI_MODE = 12  # HOLDS, BREAKS or SLIDES
+EI_EARLY = 13  # 1: broken before the solution was known, 2: it was wrong to do so
+EI_LIMITED = 14  # 1: friction was limited point by point in the last iteration, and z is known
+
+# Columns of Elements.floats
+# Header, geometry: set-up writes it.
+EF_N, EF_T1, EF_T2 = 0, 3, 6  # axes
+EF_ARM_A, EF_ARM_B = 9, 12  # 3 each: from the bodies' centres to where the force acts [m]
 # Axes about which turning tilts the patch, 3 each: t1 and t2; zero where it rolls instead
-TF_TILT1, TF_TILT2 = 15, 18
-TF_LEAD = 21  # 6: motion in the middle of the step beyond that of its start
-TF_U = 27  # 6: local twist of the guess
-TF_K, TF_B, TF_KT, TF_BT, TF_MU = 33, 34, 35, 36, 37  # law
-TF_AREA = 38  # normalising area S_A [m²]
-TF_S, TF_JXX, TF_JXY, TF_JYY = 39, 40, 41, 42  # area and its second moments
-TF_H, TF_HX, TF_HY = 43, 44, 45  # depth of the guess and its first moments; H: pull of a spring
-TF_R1, TF_R2, TF_TH = 46, 47, 48  # friction spring at the start of the step
-TF_LIMIT = 49  # lagged pressure over depth: friction is limited by μ times limit times depth
-TF_F = 50  # 6: local force of the last evaluation
-TF_CN = 56  # 6: its normal curvature nn, n1, n2, 11, 12, 22
-TF_CT = 62  # 6: tangential curvature 11, 12, 1n, 22, 2n, nn
-TF_LAG = 68  # lagged normal force [N]
-TF_YIELDED = 69  # share of the depth left out for want of energy
-TF_SIZE = 70  # length of the smaller part [m]
-TF_DEPTH = 71  # overlap along the normal; negative: gap [m]
-TF_STORED = 72  # share of the energy stored at the start of the step [J]
-TF_HELD = 73  # energy of the friction spring at the start of the step [J]
-TF_D = 74  # 3: depth lost from the start of the step to the guess: d0, dx, dy of d0 + dx x + dy y
-TF_E = 77  # restitution of a hard impact that begins in this step, else 0
-TF_BOUNCE = 78  # 3: its rebound, a given normal force in local order
-TF_MEETS = 81  # where bodies meet in this step, b/dt: their damper knows only the overlap, else 0
-TF_PRESSED = 82  # 3: depth d0 + dx x + dy y by which friction is limited, beyond that of the guess
-TF_REACH = 85  # area over which the stiffness of `TI_NEAR` polygons is shared: with these [m²]
-TF_ROLLS = 86  # torque that resists rolling, over the normal force; 0: none [m]
-TF_TRUE, TF_RATIO = 87, 88  # true area [m²]; area of the polygons over what presses of it
-TF_WANTED = 89  # what a contact that is too deep would like to have in reserve [J]
-TF_C = 90  # 3: centre of the patch [m]
-TF_CURVED = 93  # 1: the patch goes with the centres of curvature, 0: with the bodies
-TF_RHO_A, TF_RHO_B = 94, 95  # radius of curvature of a, of b, where it rolls; else 0 [m]
-TF_RUB = 96  # 2: friction over its limit, of a single point; a patch has `Touches.rub`
-TF_SLIP = 98  # 3: motion u_1, u_2, w_n for which these were found
-TF_SHARE = 101  # 4: share of a's motion in that of a curved patch, a matrix over (t1, t2)
-TF_TORQUE = 105  # 2: torque against rolling about t1, t2, of the last evaluation [N m]
-TF_CR = 107  # 3: its curvature 11, 12, 22
-TF_ROLL, TF_SPIN = 110, 112  # 2 each: as TF_RUB and TF_SLIP, of the rolling
-TF_YAW, TF_RISE = 114, 115  # what a body's axis turned about n, and rose, since the start [rad]
-TF_LIES = 116  # 1: that body lies on its side, and the patch turns with its axis
+EF_TILT1, EF_TILT2 = 15, 18
+EF_LEAD = 21  # 6: motion in the middle of the step beyond that of its start
+# Header, result: `value` and `hessian` write it.
+EF_F = 27  # 6: local force
+EF_HESSIAN_N = 33  # 6: Hessian of the normal half: nn, n1, n2, 11, 12, 22
+EF_HESSIAN_T = 39  # 6: Hessian of the tangential half: 11, 12, 1n, 22, 2n, nn
+EF_ROLLS = 45  # torque that resists rolling, over the normal force; 0: none [m]
+EF_TORQUE = 46  # 2: torque against rolling about t1, t2 [N m]
+EF_HESSIAN_ROLL = 48  # 3: its Hessian 11, 12, 22
+
+# Contact, geometry: detection and set-up write it; columns of every evaluation first.
+EF_U = 51  # 6: local twist of the guess
+EF_AREA = 57  # normalising area S_A [m²]
+EF_S, EF_JXX, EF_JXY, EF_JYY = 58, 59, 60, 61  # area and its second moments
+EF_H, EF_HX, EF_HY = 62, 63, 64  # depth of the guess and its first moments, integrals [m³], [m⁴]
+EF_REACH = 65  # area over which the stiffness of `EI_NEAR` polygons is shared: with these [m²]
+# Contact, law: set-up writes it.
+EF_K, EF_B, EF_KT, EF_BT, EF_MU = 66, 67, 68, 69, 70
+EF_MEETS = 71  # where bodies meet in this step, b/dt: their damper knows only the overlap, else 0
+EF_E = 72  # restitution of a hard impact that begins in this step, else 0
+EF_BOUNCE = 73  # 3: its rebound, a given normal force in local order
+EF_LIMIT = 76  # lagged pressure over depth: friction is limited by μ times limit times depth
+EF_PRESSED = 77  # 3: depth d0 + dx x + dy y by which friction is limited, beyond that of the guess
+EF_WEIGHT = 80  # area over the normalising area; 1 of a single point
+EF_GYRATION = 81  # squared radius of gyration about n [m²]
+# Contact, memory: of the last step, then for the next one.
+EF_R1, EF_R2, EF_TH = 82, 83, 84  # stretch and twist of the friction spring [m], [rad]
+EF_LAG = 85  # lagged normal force [N]
+EF_STORED = 86  # share of the energy stored at the start of the step [J]
+EF_HELD = 87  # energy of the friction spring at the start of the step [J]
+EF_YIELDED = 88  # share of the depth left out for want of energy
+EF_WANTED = 89  # what a contact that is too deep would like to have in reserve [J]
+# Contact, of the last Newton iteration: `hessian` writes it.
+EF_SLIP_Z = 90  # 2: friction over its limit, z, of a single point; a patch has `Elements.slip_z`
+EF_SLIP = 92  # 3: motion u_1, u_2, w_n for which it was found
+EF_ROLL_Z, EF_SPIN = 95, 97  # 2 each: the same of the rolling
+# Contact, geometry again: what an evaluation does not need.
+EF_C = 99  # 3: centre of the patch [m]
+EF_D = 102  # 3: depth lost from the start of the step to the guess: d0, dx, dy of d0 + dx x + dy y
+EF_DEPTH = 105  # overlap along the normal; negative: gap [m]
+EF_SIZE = 106  # length of the smaller part [m]
+EF_TRUE, EF_RATIO = 107, 108  # true area [m²]; area of the polygons over what presses of it
+EF_CURVED = 109  # 1: the patch goes with the centres of curvature, 0: with the bodies
+EF_RHO_A, EF_RHO_B = 110, 111  # radius of curvature of a, of b, where it rolls; else 0 [m]
+EF_SHARE = 112  # 4: share of a's motion in that of a curved patch, a matrix over (t1, t2)
+EF_YAW, EF_RISE = 116, 117  # what a body's axis turned about n, and rose, since the start [rad]
+EF_LIES = 118  # 1: that body lies on its side, and the patch turns with its axis
+
+# Single point: as a contact, but in the place of the integrals of depth
+POINT_DEPTH = EF_H  # depth of the guess [m]
+
+# Spring, in the place of a contact's part
+SF_ALONG, SF_ACROSS = 51, 52  # growth of the force with the speed along n and across [N s/m]
+SF_START = (
+    53  # 3: pull along n, t1, t2 if the bodies stood still: stretch, and drift of its end [N]
+)
+SF_HELD = 56  # pull of the stretch at the start of the step [N]
 
 Local = tuple[float, float, float, float, float, float]
 
 
-class Touch(NamedTuple):
-    """One contact of the step."""
+class Element(NamedTuple):
+    """One element of the step."""
 
     ints: PtrI4
     floats: PtrF8
 
 
 @kernel
-def touch(t: Touches, k: int) -> Touch:
-    """Contact k."""
-    return Touch(off(t.ints, NTI * k), off(t.floats, NTF * k))
+def element(t: Elements, k: int) -> Element:
+    """Element k."""
+    return Element(off(t.ints, NEI * k), off(t.floats, NEF * k))
 
 
 @kernel
-def local_twist(c: Touch, twist: PtrF8) -> Local:
+def local_twist(c: Element, twist: PtrF8) -> Local:
     """Relative motion (u_n, w_1, w_2, u_1, u_2, w_n) at the centre for given body twists."""
     f = c.floats
-    a, b = off(twist, 6 * c.ints[TI_A]), off(twist, 6 * c.ints[TI_B])
-    p, q = off(f, TF_ARM_A), off(f, TF_ARM_B)
+    a, b = off(twist, 6 * c.ints[EI_A]), off(twist, 6 * c.ints[EI_B])
+    p, q = off(f, EF_ARM_A), off(f, EF_ARM_B)
     u0 = b[0] + b[4] * q[2] - b[5] * q[1] - (a[0] + a[4] * p[2] - a[5] * p[1])
     u1 = b[1] + b[5] * q[0] - b[3] * q[2] - (a[1] + a[5] * p[0] - a[3] * p[2])
     u2 = b[2] + b[3] * q[1] - b[4] * q[0] - (a[2] + a[3] * p[1] - a[4] * p[0])
     w0, w1, w2 = b[3] - a[3], b[4] - a[4], b[5] - a[5]
+    n, t1, t2, lead = off(f, EF_N), off(f, EF_T1), off(f, EF_T2), off(f, EF_LEAD)
+    tilt1, tilt2 = off(f, EF_TILT1), off(f, EF_TILT2)
     return (
-        f[0] * u0 + f[1] * u1 + f[2] * u2 + f[21],
-        f[15] * w0 + f[16] * w1 + f[17] * w2 + f[22],
-        f[18] * w0 + f[19] * w1 + f[20] * w2 + f[23],
-        f[3] * u0 + f[4] * u1 + f[5] * u2 + f[24],
-        f[6] * u0 + f[7] * u1 + f[8] * u2 + f[25],
-        f[0] * w0 + f[1] * w1 + f[2] * w2 + f[26],
+        n[0] * u0 + n[1] * u1 + n[2] * u2 + lead[0],
+        tilt1[0] * w0 + tilt1[1] * w1 + tilt1[2] * w2 + lead[1],
+        tilt2[0] * w0 + tilt2[1] * w1 + tilt2[2] * w2 + lead[2],
+        t1[0] * u0 + t1[1] * u1 + t1[2] * u2 + lead[3],
+        t2[0] * u0 + t2[1] * u1 + t2[2] * u2 + lead[4],
+        n[0] * w0 + n[1] * w1 + n[2] * w2 + lead[5],
     )
 
 
 @kernel
-def rolling(c: Touch, twist: PtrF8) -> tuple[float, float]:
+def rolling(c: Element, twist: PtrF8) -> tuple[float, float]:
     """Relative spin about t1 and t2, where it rolls instead of tilting the patch [rad/s]."""
     f = c.floats
-    a, b = off(twist, 6 * c.ints[TI_A] + 3), off(twist, 6 * c.ints[TI_B] + 3)
+    a, b = off(twist, 6 * c.ints[EI_A] + 3), off(twist, 6 * c.ints[EI_B] + 3)
     w0, w1, w2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
-    one, two = f[3] * w0 + f[4] * w1 + f[5] * w2, f[6] * w0 + f[7] * w1 + f[8] * w2
-    if f[15] != 0.0 or f[16] != 0.0 or f[17] != 0.0:
+    t1, t2, tilt1, tilt2 = off(f, EF_T1), off(f, EF_T2), off(f, EF_TILT1), off(f, EF_TILT2)
+    one, two = t1[0] * w0 + t1[1] * w1 + t1[2] * w2, t2[0] * w0 + t2[1] * w1 + t2[2] * w2
+    if tilt1[0] != 0.0 or tilt1[1] != 0.0 or tilt1[2] != 0.0:
         one = 0.0
-    if f[18] != 0.0 or f[19] != 0.0 or f[20] != 0.0:
+    if tilt2[0] != 0.0 or tilt2[1] != 0.0 or tilt2[2] != 0.0:
         two = 0.0
     return one, two
 
 
 @kernel
-def lead_power(c: Touch) -> float:
+def lead_power(c: Element) -> float:
     """What the bodies are given beyond the work that the contact knows of, by its lead [W]."""
     power = 0.0
     for q in range(6):
-        power -= c.floats[TF_F + q] * c.floats[TF_LEAD + q]
+        power -= c.floats[EF_F + q] * c.floats[EF_LEAD + q]
     return power
 
 
 @kernel
-def add_local(c: Touch, scale: float, out: PtrF8) -> None:
-    """Add scale times the contact's local force, as wrenches at the bodies' centres."""
-    for side in (TI_A, TI_B):
+def add_local(c: Element, scale: float, out: PtrF8) -> None:
+    """Add scale times the element's local force, as wrenches at the bodies' centres."""
+    for side in (EI_A, EI_B):
         add_side(c, side, scale, off(out, 6 * c.ints[side]))
 
 
 @kernel
-def add_side(c: Touch, side: int, scale: float, row: PtrF8) -> None:
-    """Add scale times the contact's local force on one of its bodies, as a wrench at its centre."""
+def add_side(c: Element, side: int, scale: float, row: PtrF8) -> None:
+    """Add scale times the element's local force on one of its bodies, as a wrench at its centre."""
     f = c.floats
-    g = off(f, TF_F)
-    x0 = g[0] * f[0] + g[3] * f[3] + g[4] * f[6]
-    x1 = g[0] * f[1] + g[3] * f[4] + g[4] * f[7]
-    x2 = g[0] * f[2] + g[3] * f[5] + g[4] * f[8]
-    m0 = g[5] * f[0] + g[1] * f[15] + g[2] * f[18]
-    m1 = g[5] * f[1] + g[1] * f[16] + g[2] * f[19]
-    m2 = g[5] * f[2] + g[1] * f[17] + g[2] * f[20]
-    if f[TF_ROLLS] > 0.0:
-        r1, r2 = f[TF_TORQUE], f[TF_TORQUE + 1]
+    g, n, t1, t2 = off(f, EF_F), off(f, EF_N), off(f, EF_T1), off(f, EF_T2)
+    tilt1, tilt2 = off(f, EF_TILT1), off(f, EF_TILT2)
+    x0 = g[0] * n[0] + g[3] * t1[0] + g[4] * t2[0]
+    x1 = g[0] * n[1] + g[3] * t1[1] + g[4] * t2[1]
+    x2 = g[0] * n[2] + g[3] * t1[2] + g[4] * t2[2]
+    m0 = g[5] * n[0] + g[1] * tilt1[0] + g[2] * tilt2[0]
+    m1 = g[5] * n[1] + g[1] * tilt1[1] + g[2] * tilt2[1]
+    m2 = g[5] * n[2] + g[1] * tilt1[2] + g[2] * tilt2[2]
+    if f[EF_ROLLS] > 0.0:
+        r1, r2 = f[EF_TORQUE], f[EF_TORQUE + 1]
         m0, m1, m2 = (
-            m0 + r1 * f[3] + r2 * f[6],
-            m1 + r1 * f[4] + r2 * f[7],
-            m2 + r1 * f[5] + r2 * f[8],
+            m0 + r1 * t1[0] + r2 * t2[0],
+            m1 + r1 * t1[1] + r2 * t2[1],
+            m2 + r1 * t1[2] + r2 * t2[2],
         )
-    sign = scale if side == TI_B else -scale
-    p = off(f, TF_ARM_B if side == TI_B else TF_ARM_A)
+    sign = scale if side == EI_B else -scale
+    p = off(f, EF_ARM_B if side == EI_B else EF_ARM_A)
     row[0] += sign * x0
     row[1] += sign * x1
     row[2] += sign * x2
     row[3] += sign * (m0 + p[1] * x2 - p[2] * x1)
     row[4] += sign * (m1 + p[2] * x0 - p[0] * x2)
     row[5] += sign * (m2 + p[0] * x1 - p[1] * x0)
-
-
-@kernel
-def fan_area(o: PtrF8, a: PtrF8, b: PtrF8) -> float:
-    """Area of a triangle of a fan: apex o, corners a and b (x, y, depth each) [m²]."""
-    return float(0.5 * ((a[0] - o[0]) * (b[1] - o[1]) - (a[1] - o[1]) * (b[0] - o[0])))
-
-
-@kernel
-def fan_point(j: int, o: PtrF8, a: PtrF8, b: PtrF8) -> tuple[float, float, float, float]:
-    """Weight (of area 1), x, y and depth of point j of a triangle of a fan."""
-    return _mixed(triangle_point(j), o, a, b)
-
-
-@kernel
-def rub_point(
-    j: int, square: bool, o: PtrF8, a: PtrF8, b: PtrF8
-) -> tuple[float, float, float, float]:
-    """As `fan_point`, to integrate friction: half as many points have a weight in a square."""
-    return _mixed(square_point(j, square), o, a, b)
-
-
-@kernel
-def _mixed(
-    point: tuple[float, float, float, float], o: PtrF8, a: PtrF8, b: PtrF8
-) -> tuple[float, float, float, float]:
-    """Weight, x, y and depth at barycentric coordinates."""
-    w, l0, l1, l2 = point
-    return (
-        w,
-        l0 * o[0] + l1 * a[0] + l2 * b[0],
-        l0 * o[1] + l1 * a[1] + l2 * b[1],
-        l0 * o[2] + l1 * a[2] + l2 * b[2],
-    )

@@ -1,262 +1,157 @@
-"""Force of one contact at given end-of-step twists, and how steeply it changes with them.
+"""A contact over a patch: polygons, each a fan about its middle, with a depth at every point.
 
-With d the depth at the guess, u the local motion and du its change since the guess, a point of
-weight ω = dS/S_A carries
-
-    normal   p = ω max(0, k (d − dt du_n) − b u_n)          judged at the end of the step
-    meeting  p = ω max(0, (k + b/dt) (d − dt du_n))     in the step in which the bodies meet
-    hold     f = −ω g,  g = k_t (r + θ n × q) + (k_t dt + b_t) u_T
-    break    f = −ω g  if |g| ≤ λ,  else −ω λ g/|g|              λ = μ × lagged pressure
-    slide    the same with g = (λ/v_ε) u_T
-
-A damper that took all of u_n from bodies that only meet would stop them before they touch, and the
-contact would be lost: it takes the part of the way that is overlap.
-
-These are gradients of convex functions of the twists, because λ is lagged. A patch holds as a whole
-until ∫ |g|² > ∫ λ |g|; then every point is limited by itself. Where all points press or hold, there
-are closed forms; else six points per triangle of a fan about the middle of each polygon are summed
-(exact for the squares of affine functions).
-
-The slope of limited friction, with e = g/|g|, is −ω (λ/|g|) (1 − e eᵀ) c: none along the slip.
-Where slip is about to stop or to turn round, Newton's method runs far beyond. `bend` therefore
-keeps the friction z = −f/(ω λ), |z| ≤ 1, of every point as an unknown of its own, and takes the
-Newton step for |g| z = g instead of z = g/|g|:
-
-    slope −ω (λ/|g|) (1 − (z eᵀ + e zᵀ)/2) c,    then  z ← (g + dg − z (e·dg))/|g|,  at most 1 long
-
-with dg the change of g in the step. It is the same once z = e; until then it is stiff along the
-slip wherever z and e do not agree. [CHAN1999], who have sums of norms of the same kind
+Where all points press or hold, there are closed forms; else six points per triangle of the fans are
+summed, which is exact for the squares of affine functions.
 """
 
 from __future__ import annotations
 
 from math import sqrt
-from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, off
 from tangere.elements.columns import (
+    EF_AREA,
+    EF_C,
+    EF_CURVED,
+    EF_D,
+    EF_F,
+    EF_GYRATION,
+    EF_H,
+    EF_HESSIAN_N,
+    EF_HESSIAN_T,
+    EF_HX,
+    EF_HY,
+    EF_JXX,
+    EF_JXY,
+    EF_JYY,
+    EF_LEAD,
+    EF_LIMIT,
+    EF_MU,
+    EF_N,
+    EF_PRESSED,
+    EF_RATIO,
+    EF_REACH,
+    EF_S,
+    EF_T1,
+    EF_T2,
+    EF_U,
+    EF_WEIGHT,
+    EI_A,
+    EI_B,
+    EI_FAN,
+    EI_KIND,
+    EI_NEAR,
+    EI_POLYGON,
+    EI_POLYGONS,
+    EI_SPINS,
+    EI_SQUARE,
     HOLDS,
-    POINT_KIND,
+    PATCH_KIND,
     SLIDES,
-    SPRING_KIND,
-    TF_AREA,
-    TF_B,
-    TF_BOUNCE,
-    TF_BT,
-    TF_CN,
-    TF_CR,
-    TF_CT,
-    TF_E,
-    TF_F,
-    TF_H,
-    TF_HX,
-    TF_HY,
-    TF_JXX,
-    TF_JXY,
-    TF_JYY,
-    TF_K,
-    TF_KT,
-    TF_LAG,
-    TF_LIMIT,
-    TF_MEETS,
-    TF_MU,
-    TF_PRESSED,
-    TF_R1,
-    TF_R2,
-    TF_REACH,
-    TF_ROLL,
-    TF_ROLLS,
-    TF_RUB,
-    TF_S,
-    TF_SIZE,
-    TF_SLIP,
-    TF_SPIN,
-    TF_TH,
-    TF_TORQUE,
-    TF_U,
-    TI_FAN,
-    TI_KIND,
-    TI_MODE,
-    TI_NEAR,
-    TI_POLYGON,
-    TI_POLYGONS,
-    TI_RUBS,
-    TI_SQUARE,
-    Local,
-    Touch,
-    fan_area,
-    fan_point,
+    Element,
+    lead_power,
     local_twist,
-    rolling,
-    rub_point,
 )
-from tangere.maths.quadrature import POINTS
-from tangere.solver import Touches
+from tangere.elements.contact import (
+    Trial,
+    add_given,
+    follow_slip,
+    rolling_hessian,
+    slip_field,
+    slip_hessian,
+    trial,
+)
+from tangere.elements.fan import fan_area, fan_point, friction_point
+from tangere.elements.step_context import StepContext, moves
+from tangere.maths.quadrature import POINTS, triangle_point
+from tangere.maths.vec import Vec3
+from tangere.solver import Elements
 
-# Below this slip speed kinetic friction fades to zero [m/s].
-V_EPS = 1e-4
-# Below this speed, over the size of the body, rolling resistance fades to zero [m/s].
-V_ROLL = 1e-5
-
-
-class Trial(NamedTuple):
-    """The law of one contact at given twists, as fields over the patch."""
-
-    k: float  # pressure: k d + p0 + px x + py y
-    p0: float
-    px: float
-    py: float
-    stiff: float  # its growth with approach: k dt + b
-    limit: float  # friction limit: times depth
-    c_t: float  # growth of the friction with the slip
-    g1: float  # friction: (g1 − th y, g2 + th x)
-    g2: float
-    th: float
-    mode: int
+# Motion that mirrors that before does so up to this share of the loss; after a lead was cut.
+MIRRORED, NEARLY = 1e-3, 2e-2
 
 
 @kernel
-def evaluate(t: Touches, c: Touch, twist: PtrF8, dt: float) -> None:
-    """Fill the contact's force."""
-    f = c.floats
-    if c.ints[TI_KIND] == SPRING_KIND:
-        _spring(c, twist, dt)
-        return
-    q = _trial(c, local_twist(c, twist), dt)
-    if c.ints[TI_KIND] == POINT_KIND:
-        _single(f, q)
-    else:
-        if _presses(t, c, q):
-            _press_whole(f, q)
-        else:
-            _press_points(t, c, q)
-        if q.mode == HOLDS or q.limit == 0.0:
-            _hold(f, q)
-        else:
-            _rub_points(t, c, q)
-    for i in range(3):
-        f[TF_F + i] += f[TF_BOUNCE + i]
-    if f[TF_ROLLS] > 0.0:
-        _resist_rolling(c, twist)
+def place_patch(t: Elements, c: Element, point: Vec3, m: PtrF8, first: int, end: int) -> None:
+    """Make a contact one over its fans, which lie about a point: move them to their centroid.
 
-
-@kernel
-def bend(t: Touches, c: Touch, twist: PtrF8, dt: float, hope: bool, length: float) -> None:
-    """Fill the contact's curvature: minus the slope of its force.
-
-    hope: points not yet pressing count as stiff.
-    length: share of the Newton step that was made since the last call; 0: begin anew, as where
-    nothing is known of the last round.
+    m: moments, see `add_moments`; first, end: rows of the fans.
     """
     f = c.floats
-    if c.ints[TI_KIND] == SPRING_KIND:
-        _bend_spring(f, dt)
-        return
-    u = local_twist(c, twist)
-    q = _trial(c, u, dt)
-    if f[TF_ROLLS] > 0.0:
-        _bend_rolling(c, twist, length)
-    slip = off(f, TF_SLIP)
-    change = _change(q, slip, u, length if c.ints[TI_RUBS] == 1 else 0.0)
-    holds = q.mode == HOLDS or q.limit == 0.0
-    c.ints[TI_RUBS] = 0 if holds else 1
-    slip[0], slip[1], slip[2] = u[3], u[4], u[5]
-    if c.ints[TI_KIND] == POINT_KIND:
-        _bend_single(f, q, change, hope)
-        return
-    if hope or _presses(t, c, q):
-        _bend_whole(f, q)
+    s0, sx, sy, h0 = m[0], m[1], m[2], m[3]
+    cx, cy = sx / s0, sy / s0
+    for i in range(first, end):
+        row = off(t.fan, 3 * i)
+        row[0] -= cx
+        row[1] -= cy
+    c.ints[EI_KIND], f[EF_S] = PATCH_KIND, s0
+    f[EF_JXX], f[EF_JXY], f[EF_JYY] = m[4] - cx * sx, m[5] - cx * sy, m[6] - cy * sy
+    f[EF_H], f[EF_HX], f[EF_HY] = h0, m[7] - cx * h0, m[8] - cy * h0
+    for i in range(3):
+        f[EF_C + i] = point[i] + cx * f[EF_T1 + i] + cy * f[EF_T2 + i]
+
+
+@kernel
+def normalise_patch(c: Element, area: float) -> None:
+    """Share the stiffness over a given true area."""
+    f = c.floats
+    f[EF_AREA] = area * f[EF_RATIO]
+    f[EF_REACH] += f[EF_AREA]
+    f[EF_WEIGHT] = f[EF_S] / f[EF_AREA]
+    f[EF_GYRATION] = (f[EF_JXX] + f[EF_JYY]) / f[EF_S]
+
+
+@kernel
+def patch_value(t: Elements, c: Element, twist: PtrF8, dt: float) -> None:
+    """Fill the force of a patch."""
+    f = c.floats
+    q = trial(c, local_twist(c, twist), dt)
+    if _presses(t, c, q):
+        _press_whole(f, q)
     else:
-        _bend_presses(t, c, q)
+        _press_points(t, c, q)
+    if q.mode == HOLDS or q.limit == 0.0:
+        _hold(f, q)
+    else:
+        _slip_points(t, c, q)
+    add_given(c, twist)
+
+
+@kernel
+def patch_hessian(
+    t: Elements, c: Element, twist: PtrF8, dt: float, all_press: bool, length: float
+) -> None:
+    """Fill the Hessian of a patch; see `elements.element.hessian`."""
+    f, u = c.floats, local_twist(c, twist)
+    q = trial(c, u, dt)
+    rolling_hessian(c, twist, length)
+    change, holds = follow_slip(c, q, u, length)
+    if all_press or _presses(t, c, q):
+        _whole_hessian(f, q)
+    else:
+        _press_hessian(t, c, q)
     if holds:
-        _bend_hold(f, q)
+        _hold_hessian(f, q)
     else:
-        _bend_rubs(t, c, q, change)
+        _slip_hessian(t, c, q, change)
 
 
 @kernel
-def _trial(c: Touch, u: Local, dt: float) -> Trial:
-    """The law of a contact at a given motion."""
-    f = c.floats
-    un, w1, w2, u1, u2, wn = u
-    k, b = f[TF_K] + f[TF_MEETS], f[TF_B]
-    star = off(f, TF_U)
-    c_t, g1, g2, th = rubbing(c, dt, u1, u2, wn)
-    stiff = k * dt + b
-    p0 = -k * dt * (un - star[0]) - b * un
-    px, py = k * dt * (w2 - star[2]) + b * w2, -k * dt * (w1 - star[1]) - b * w1
-    if f[TF_E] > 0.0:  # a hard impact is stopped by its speed, wherever in the step it falls
-        k, p0, px, py = 0.0, -stiff * un, stiff * w2, -stiff * w1
-    limit = f[TF_MU] * f[TF_LIMIT]
-    return Trial(k, p0, px, py, stiff, limit, c_t, g1, g2, th, c.ints[TI_MODE])
-
-
-@kernel
-def rubbing(
-    c: Touch, dt: float, u1: float, u2: float, wn: float
-) -> tuple[float, float, float, float]:
-    """Growth of friction with the slip, and its field g: (g1 − th y, g2 + th x)."""
-    f = c.floats
-    if c.ints[TI_MODE] == SLIDES:
-        return f[TF_MU] * f[TF_LIMIT] / V_EPS, u1, u2, wn
-    k_t = f[TF_KT]
-    c_t = k_t * dt + f[TF_BT]
-    return (
-        c_t,
-        k_t * f[TF_R1] + c_t * u1,
-        k_t * f[TF_R2] + c_t * u2,
-        k_t * f[TF_TH] + c_t * wn,
-    )
-
-
-@kernel
-def _change(q: Trial, was: PtrF8, u: Local, length: float) -> tuple[float, float, float, float]:
-    """What the last Newton step, made by a share, would have added to the field g; the share."""
-    if length == 0.0:
-        return 0.0, 0.0, 0.0, 0.0
-    scale = (1.0 if q.mode == SLIDES else q.c_t) / length
-    return scale * (u[3] - was[0]), scale * (u[4] - was[1]), scale * (u[5] - was[2]), length
-
-
-@kernel
-def _spring(c: Touch, twist: PtrF8, dt: float) -> None:
-    """A spring: pull without own motion (R1, R2, TH), stiffness and damping along and across n."""
-    f = c.floats
-    un, _, _, u1, u2, _ = local_twist(c, twist)
-    along, across = f[TF_K] * dt + f[TF_B], f[TF_KT] * dt + f[TF_BT]
-    out = off(f, TF_F)
-    for i in range(6):
-        out[i] = 0.0
-    out[0] = -f[TF_R1] - along * un
-    out[3], out[4] = -f[TF_R2] - across * u1, -f[TF_TH] - across * u2
-
-
-@kernel
-def _bend_spring(f: PtrF8, dt: float) -> None:
-    """Curvature of a spring."""
-    along, across = f[TF_K] * dt + f[TF_B], f[TF_KT] * dt + f[TF_BT]
-    cn, ct = off(f, TF_CN), off(f, TF_CT)
-    for i in range(6):
-        cn[i], ct[i] = 0.0, 0.0
-    cn[0], ct[0], ct[3] = along, across, across
-
-
-@kernel
-def _presses(t: Touches, c: Touch, q: Trial) -> bool:
+def _presses(t: Elements, c: Element, q: Trial) -> bool:
     """Whether all of the patch presses, and nothing beside it.
 
     Depth is concave over the patch: the corners decide.
     """
-    at = off(t.fan, 3 * c.ints[TI_FAN])
-    for poly in range(c.ints[TI_POLYGONS]):
-        corners = t.corners[c.ints[TI_POLYGON] + poly]
+    at = off(t.fan, 3 * c.ints[EI_FAN])
+    for poly in range(c.ints[EI_POLYGONS]):
+        corners = t.corners[c.ints[EI_POLYGON] + poly]
         for i in range(1, corners + 1):
             if q.k * at[3 * i + 2] + q.p0 + q.px * at[3 * i] + q.py * at[3 * i + 1] < 0.0:
                 return False
         at = off(at, 3 * (corners + 1))
-    first = c.ints[TI_POLYGON] + c.ints[TI_POLYGONS]
-    for poly in range(first, first + c.ints[TI_NEAR]):
+    first = c.ints[EI_POLYGON] + c.ints[EI_POLYGONS]
+    for poly in range(first, first + c.ints[EI_NEAR]):
         corners = t.corners[poly]
         for i in range(corners + 1):
             if q.k * at[3 * i + 2] + q.p0 + q.px * at[3 * i] + q.py * at[3 * i + 1] > 0.0:
@@ -268,150 +163,52 @@ def _presses(t: Touches, c: Touch, q: Trial) -> bool:
 @kernel
 def _press_whole(f: PtrF8, q: Trial) -> None:
     """Normal force of a patch that presses everywhere."""
-    out = off(f, TF_F)
-    per = 1.0 / f[TF_AREA]
-    s, jxx, jxy, jyy = per * f[TF_S], per * f[TF_JXX], per * f[TF_JXY], per * f[TF_JYY]
-    out[0] = q.k * per * f[TF_H] + q.p0 * s
-    out[1] = q.k * per * f[TF_HY] + q.px * jxy + q.py * jyy
-    out[2] = -(q.k * per * f[TF_HX] + q.px * jxx + q.py * jxy)
+    out = off(f, EF_F)
+    per = 1.0 / f[EF_AREA]
+    s, jxx, jxy, jyy = per * f[EF_S], per * f[EF_JXX], per * f[EF_JXY], per * f[EF_JYY]
+    out[0] = q.k * per * f[EF_H] + q.p0 * s
+    out[1] = q.k * per * f[EF_HY] + q.px * jxy + q.py * jyy
+    out[2] = -(q.k * per * f[EF_HX] + q.px * jxx + q.py * jxy)
 
 
 @kernel
-def _bend_whole(f: PtrF8, q: Trial) -> None:
-    """Normal curvature of a patch that presses everywhere."""
-    cn = off(f, TF_CN)
-    stiff = q.stiff / f[TF_AREA]
-    cn[0], cn[1], cn[2] = stiff * f[TF_S], 0.0, 0.0
-    cn[3], cn[4], cn[5] = stiff * f[TF_JYY], -stiff * f[TF_JXY], stiff * f[TF_JXX]
+def _whole_hessian(f: PtrF8, q: Trial) -> None:
+    """Normal Hessian of a patch that presses everywhere."""
+    cn = off(f, EF_HESSIAN_N)
+    stiff = q.stiff / f[EF_AREA]
+    cn[0], cn[1], cn[2] = stiff * f[EF_S], 0.0, 0.0
+    cn[3], cn[4], cn[5] = stiff * f[EF_JYY], -stiff * f[EF_JXY], stiff * f[EF_JXX]
 
 
 @kernel
 def _hold(f: PtrF8, q: Trial) -> None:
     """Friction of a patch that sticks as a whole; without a limit there is no friction."""
-    out = off(f, TF_F)
-    per = 1.0 / f[TF_AREA] if q.limit > 0.0 else 0.0
-    s, j_n = per * f[TF_S], per * (f[TF_JXX] + f[TF_JYY])
+    out = off(f, EF_F)
+    per = 1.0 / f[EF_AREA] if q.limit > 0.0 else 0.0
+    s, j_n = per * f[EF_S], per * (f[EF_JXX] + f[EF_JYY])
     out[3], out[4], out[5] = -s * q.g1, -s * q.g2, -j_n * q.th
 
 
 @kernel
-def _bend_hold(f: PtrF8, q: Trial) -> None:
-    """Curvature of friction of a patch that sticks as a whole."""
-    ct = off(f, TF_CT)
+def _hold_hessian(f: PtrF8, q: Trial) -> None:
+    """Hessian of friction of a patch that sticks as a whole."""
+    ct = off(f, EF_HESSIAN_T)
     for i in range(6):
         ct[i] = 0.0
-    per = q.c_t / f[TF_AREA] if q.limit > 0.0 else 0.0
-    ct[0], ct[3], ct[5] = per * f[TF_S], per * f[TF_S], per * (f[TF_JXX] + f[TF_JYY])
+    per = q.c_t / f[EF_AREA] if q.limit > 0.0 else 0.0
+    ct[0], ct[3], ct[5] = per * f[EF_S], per * f[EF_S], per * (f[EF_JXX] + f[EF_JYY])
 
 
 @kernel
-def _single(f: PtrF8, q: Trial) -> None:
-    """All at one point, with limit the friction limit itself."""
-    out = off(f, TF_F)
-    for i in range(6):
-        out[i] = 0.0
-    out[0] = max(q.k * f[TF_H] + q.p0, 0.0)
-    if q.limit > 0.0:
-        c = q.c_t if q.mode == SLIDES else 1.0
-        g1, g2 = c * q.g1, c * q.g2
-        size = sqrt(g1 * g1 + g2 * g2)
-        s = q.limit / size if q.mode != HOLDS and size > q.limit else 1.0
-        out[3], out[4] = -s * g1, -s * g2
-
-
-@kernel
-def _bend_single(f: PtrF8, q: Trial, change: tuple[float, float, float, float], hope: bool) -> None:
-    """Curvature of a single point."""
-    cn, ct = off(f, TF_CN), off(f, TF_CT)
-    for i in range(6):
-        cn[i], ct[i] = 0.0, 0.0
-    if q.k * f[TF_H] + q.p0 > 0.0 or hope:
-        cn[0] = q.stiff
-    if q.limit > 0.0:
-        if q.mode == HOLDS:
-            ct[0], ct[3] = q.c_t, q.c_t
-        else:
-            c = q.c_t if q.mode == SLIDES else 1.0
-            d = (c * change[0], c * change[1])
-            b11, b12, b22 = _rub(off(f, TF_RUB), (c * q.g1, c * q.g2), d, q.limit, change[3])
-            ct[0], ct[1], ct[3] = q.c_t * b11, q.c_t * b12, q.c_t * b22
-
-
-@kernel
-def _rub(
-    z: PtrF8, g: tuple[float, float], change: tuple[float, float], most: float, length: float
-) -> tuple[float, float, float]:
-    """Slope of limited friction g min(1, λ/|g|) of a point against g: 11, 12, 22; z follows.
-
-    change: what a whole step would have added to g; length: the share of it that was made.
-    """
-    size = sqrt(g[0] * g[0] + g[1] * g[1])
-    if length == 0.0:
-        per = 1.0 / max(size, most)
-        z1, z2 = per * g[0], per * g[1]
-    else:
-        # where the step began
-        g1, g2 = g[0] - length * change[0], g[1] - length * change[1]
-        was = sqrt(g1 * g1 + g2 * g2)
-        if was > most:
-            turn = (g1 * change[0] + g2 * change[1]) / (was * was)
-            z1 = (g1 + change[0]) / was - z[0] * turn
-            z2 = (g2 + change[1]) / was - z[1] * turn
-        else:
-            z1, z2 = (g1 + change[0]) / most, (g2 + change[1]) / most
-        z1, z2 = z[0] + length * (z1 - z[0]), z[1] + length * (z2 - z[1])
-        per = 1.0 / max(1.0, sqrt(z1 * z1 + z2 * z2))
-        z1, z2 = per * z1, per * z2
-    z[0], z[1] = z1, z2
-    if size <= most:
-        return 1.0, 0.0, 1.0
-    s, e1, e2 = most / size, g[0] / size, g[1] / size
-    return (
-        s * (1.0 - z1 * e1),
-        -0.5 * s * (z1 * e2 + z2 * e1),
-        s * (1.0 - z2 * e2),
-    )
-
-
-@kernel
-def _resist_rolling(c: Touch, twist: PtrF8) -> None:
-    """Torque against rolling: −M w/|w|, with M a length times the lagged normal force."""
-    f = c.floats
-    one, two = rolling(c, twist)
-    most = f[TF_ROLLS] * f[TF_LAG]
-    speed = max(sqrt(one * one + two * two), V_ROLL / f[TF_SIZE])
-    f[TF_TORQUE], f[TF_TORQUE + 1] = -most * one / speed, -most * two / speed
-
-
-@kernel
-def _bend_rolling(c: Touch, twist: PtrF8, length: float) -> None:
-    """Curvature of the torque against rolling."""
-    f = c.floats
-    one, two = rolling(c, twist)
-    most, was = f[TF_ROLLS] * f[TF_LAG], off(f, TF_SPIN)
-    stiff = most * f[TF_SIZE] / V_ROLL
-    change = (0.0, 0.0)
-    if length > 0.0:
-        change = (stiff * (one - was[0]) / length, stiff * (two - was[1]) / length)
-    was[0], was[1] = one, two
-    curve = off(f, TF_CR)
-    curve[0], curve[1], curve[2] = 0.0, 0.0, 0.0
-    if most > 0.0:
-        g = (stiff * one, stiff * two)
-        b11, b12, b22 = _rub(off(f, TF_ROLL), g, change, most, length)
-        curve[0], curve[1], curve[2] = stiff * b11, stiff * b12, stiff * b22
-
-
-@kernel
-def _press_points(t: Touches, c: Touch, q: Trial) -> None:
+def _press_points(t: Elements, c: Element, q: Trial) -> None:
     """Normal force, point by point."""
     f = c.floats
     fn, f1, f2 = 0.0, 0.0, 0.0
-    at = off(t.fan, 3 * c.ints[TI_FAN])
-    for poly in range(c.ints[TI_POLYGONS] + c.ints[TI_NEAR]):
-        corners = t.corners[c.ints[TI_POLYGON] + poly]
+    at = off(t.fan, 3 * c.ints[EI_FAN])
+    for poly in range(c.ints[EI_POLYGONS] + c.ints[EI_NEAR]):
+        corners = t.corners[c.ints[EI_POLYGON] + poly]
         last = off(at, 3 * corners)
-        shared = f[TF_AREA] if poly < c.ints[TI_POLYGONS] else f[TF_REACH]
+        shared = f[EF_AREA] if poly < c.ints[EI_POLYGONS] else f[EF_REACH]
         for i in range(1, corners + 1):
             here = off(at, 3 * i)
             area = fan_area(at, last, here) / shared
@@ -423,20 +220,20 @@ def _press_points(t: Touches, c: Touch, q: Trial) -> None:
                 f2 -= p * x
             last = here
         at = off(at, 3 * (corners + 1))
-    out = off(f, TF_F)
+    out = off(f, EF_F)
     out[0], out[1], out[2] = fn, f1, f2
 
 
 @kernel
-def _bend_presses(t: Touches, c: Touch, q: Trial) -> None:
-    """Normal curvature, point by point."""
+def _press_hessian(t: Elements, c: Element, q: Trial) -> None:
+    """Normal Hessian, point by point."""
     f = c.floats
     n0, nx, ny, nxx, nxy, nyy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    at = off(t.fan, 3 * c.ints[TI_FAN])
-    for poly in range(c.ints[TI_POLYGONS] + c.ints[TI_NEAR]):
-        corners = t.corners[c.ints[TI_POLYGON] + poly]
+    at = off(t.fan, 3 * c.ints[EI_FAN])
+    for poly in range(c.ints[EI_POLYGONS] + c.ints[EI_NEAR]):
+        corners = t.corners[c.ints[EI_POLYGON] + poly]
         last = off(at, 3 * corners)
-        shared = f[TF_AREA] if poly < c.ints[TI_POLYGONS] else f[TF_REACH]
+        shared = f[EF_AREA] if poly < c.ints[EI_POLYGONS] else f[EF_REACH]
         for i in range(1, corners + 1):
             here = off(at, 3 * i)
             area = fan_area(at, last, here) / shared
@@ -452,27 +249,27 @@ def _bend_presses(t: Touches, c: Touch, q: Trial) -> None:
                     nyy += w * y * y
             last = here
         at = off(at, 3 * (corners + 1))
-    cn = off(f, TF_CN)
+    cn = off(f, EF_HESSIAN_N)
     cn[0], cn[1], cn[2] = q.stiff * n0, q.stiff * ny, -q.stiff * nx
     cn[3], cn[4], cn[5] = q.stiff * nyy, -q.stiff * nxy, q.stiff * nxx
 
 
 @kernel
-def _rub_points(t: Touches, c: Touch, q: Trial) -> None:
+def _slip_points(t: Elements, c: Element, q: Trial) -> None:
     """Friction, point by point."""
     f = c.floats
     q1, q2, qn = 0.0, 0.0, 0.0
-    square = c.ints[TI_SQUARE] == 1
-    at = off(t.fan, 3 * c.ints[TI_FAN])
-    for poly in range(c.ints[TI_POLYGONS]):
-        corners = t.corners[c.ints[TI_POLYGON] + poly]
+    square = c.ints[EI_SQUARE] == 1
+    at = off(t.fan, 3 * c.ints[EI_FAN])
+    for poly in range(c.ints[EI_POLYGONS]):
+        corners = t.corners[c.ints[EI_POLYGON] + poly]
         last = off(at, 3 * corners)
         for i in range(1, corners + 1):
             here = off(at, 3 * i)
-            area = fan_area(at, last, here) / f[TF_AREA]
+            area = fan_area(at, last, here) / f[EF_AREA]
             for j in range(POINTS):
-                w, x, y, d = rub_point(j, square, at, last, here)
-                d += f[TF_PRESSED] + f[TF_PRESSED + 1] * x + f[TF_PRESSED + 2] * y
+                w, x, y, d = friction_point(j, square, at, last, here)
+                d += f[EF_PRESSED] + f[EF_PRESSED + 1] * x + f[EF_PRESSED + 2] * y
                 if not d > 0.0 or w == 0.0:
                     continue
                 c_p = q.c_t * d if q.mode == SLIDES else 1.0  # λ/v_ε of this point
@@ -487,31 +284,33 @@ def _rub_points(t: Touches, c: Touch, q: Trial) -> None:
                 qn -= s * (x * e2 - y * e1)
             last = here
         at = off(at, 3 * (corners + 1))
-    out = off(f, TF_F)
+    out = off(f, EF_F)
     out[3], out[4], out[5] = q1, q2, qn
 
 
 @kernel
-def _bend_rubs(t: Touches, c: Touch, q: Trial, change: tuple[float, float, float, float]) -> None:
-    """Curvature of friction, point by point."""
+def _slip_hessian(
+    t: Elements, c: Element, q: Trial, change: tuple[float, float, float, float]
+) -> None:
+    """Hessian of friction, point by point."""
     f = c.floats
     a11, a12, a1n, a22, a2n, ann = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    square = c.ints[TI_SQUARE] == 1
-    at = off(t.fan, 3 * c.ints[TI_FAN])
-    z = off(t.rub, 2 * POINTS * c.ints[TI_FAN])
-    for poly in range(c.ints[TI_POLYGONS]):
-        corners = t.corners[c.ints[TI_POLYGON] + poly]
+    square = c.ints[EI_SQUARE] == 1
+    at = off(t.fan, 3 * c.ints[EI_FAN])
+    z = off(t.slip_z, 2 * POINTS * c.ints[EI_FAN])
+    for poly in range(c.ints[EI_POLYGONS]):
+        corners = t.corners[c.ints[EI_POLYGON] + poly]
         last = off(at, 3 * corners)
         for i in range(1, corners + 1):
             here = off(at, 3 * i)
-            area = fan_area(at, last, here) / f[TF_AREA]
+            area = fan_area(at, last, here) / f[EF_AREA]
             for j in range(POINTS):
-                w, x, y, d = rub_point(j, square, at, last, here)
-                d += f[TF_PRESSED] + f[TF_PRESSED + 1] * x + f[TF_PRESSED + 2] * y
+                w, x, y, d = friction_point(j, square, at, last, here)
+                d += f[EF_PRESSED] + f[EF_PRESSED + 1] * x + f[EF_PRESSED + 2] * y
                 if not d > 0.0 or w == 0.0:
                     continue
                 c_p = q.c_t * d if q.mode == SLIDES else 1.0  # λ/v_ε of this point
-                b11, b12, b22 = _rub(
+                b11, b12, b22 = slip_hessian(
                     off(z, 2 * (POINTS * i + j)),
                     (c_p * (q.g1 - q.th * y), c_p * (q.g2 + q.th * x)),
                     (c_p * (change[0] - change[2] * y), c_p * (change[1] + change[2] * x)),
@@ -529,46 +328,155 @@ def _bend_rubs(t: Touches, c: Touch, q: Trial, change: tuple[float, float, float
             last = here
         at = off(at, 3 * (corners + 1))
         z = off(z, 2 * POINTS * (corners + 1))
-    ct = off(f, TF_CT)
+    ct = off(f, EF_HESSIAN_T)
     ct[0], ct[1], ct[2], ct[3], ct[4], ct[5] = a11, a12, a1n, a22, a2n, ann
 
 
 @kernel
-def breaks(t: Touches, c: Touch, twist: PtrF8, dt: float) -> bool:
+def patch_breaks(t: Elements, c: Element, twist: PtrF8, dt: float) -> bool:
     """Whether a patch that was taken to hold exceeds its limit: ∫ |g|² > ∫ λ |g|."""
     f = c.floats
-    limit = f[TF_MU] * f[TF_LIMIT]
-    if c.ints[TI_KIND] == SPRING_KIND or c.ints[TI_MODE] == SLIDES or not limit > 0.0:
-        return False
+    limit = f[EF_MU] * f[EF_LIMIT]
     _, _, _, u1, u2, wn = local_twist(c, twist)
-    _, g1, g2, th = rubbing(c, dt, u1, u2, wn)
-    if c.ints[TI_KIND] == POINT_KIND:
-        return bool(g1 * g1 + g2 * g2 > limit * limit)
-    per = 1.0 / f[TF_AREA]
-    work = per * (f[TF_S] * (g1 * g1 + g2 * g2) + (f[TF_JXX] + f[TF_JYY]) * th * th)
+    _, g1, g2, th = slip_field(c, dt, u1, u2, wn)
+    per = 1.0 / f[EF_AREA]
+    work = per * (f[EF_S] * (g1 * g1 + g2 * g2) + (f[EF_JXX] + f[EF_JYY]) * th * th)
     # ∫ λ |g| ≥ |∫ λ g|: a resting contact needs no more than this
-    p0, px, py = f[TF_PRESSED], f[TF_PRESSED + 1], f[TF_PRESSED + 2]
-    h0 = f[TF_H] + p0 * f[TF_S]
-    hx = f[TF_HX] + px * f[TF_JXX] + py * f[TF_JXY]
-    hy = f[TF_HY] + px * f[TF_JXY] + py * f[TF_JYY]
+    p0, px, py = f[EF_PRESSED], f[EF_PRESSED + 1], f[EF_PRESSED + 2]
+    h0 = f[EF_H] + p0 * f[EF_S]
+    hx = f[EF_HX] + px * f[EF_JXX] + py * f[EF_JXY]
+    hy = f[EF_HY] + px * f[EF_JXY] + py * f[EF_JYY]
     e1, e2 = per * (h0 * g1 - hy * th), per * (h0 * g2 + hx * th)
     if work * work <= limit * limit * (e1 * e1 + e2 * e2):
         return False
     total = 0.0
-    square = c.ints[TI_SQUARE] == 1
-    at = off(t.fan, 3 * c.ints[TI_FAN])
-    for poly in range(c.ints[TI_POLYGONS]):
-        corners = t.corners[c.ints[TI_POLYGON] + poly]
+    square = c.ints[EI_SQUARE] == 1
+    at = off(t.fan, 3 * c.ints[EI_FAN])
+    for poly in range(c.ints[EI_POLYGONS]):
+        corners = t.corners[c.ints[EI_POLYGON] + poly]
         last = off(at, 3 * corners)
         for i in range(1, corners + 1):
             here = off(at, 3 * i)
             area = fan_area(at, last, here)
             for j in range(POINTS):
-                w, x, y, d = rub_point(j, square, at, last, here)
-                d += f[TF_PRESSED] + f[TF_PRESSED + 1] * x + f[TF_PRESSED + 2] * y
+                w, x, y, d = friction_point(j, square, at, last, here)
+                d += f[EF_PRESSED] + f[EF_PRESSED + 1] * x + f[EF_PRESSED + 2] * y
                 if d > 0.0 and w > 0.0:
                     e1, e2 = g1 - th * y, g2 + th * x
                     total += w * area * d * sqrt(e1 * e1 + e2 * e2)
             last = here
         at = off(at, 3 * (corners + 1))
     return bool(work > limit * total * per)
+
+
+@kernel
+def fastest_slip(t: Elements, c: Element, u1: float, u2: float, wn: float) -> float:
+    """Greatest slip speed over the patch; speed is convex, so a corner has it."""
+    most = u1 * u1 + u2 * u2
+    at = off(t.fan, 3 * c.ints[EI_FAN])
+    for poly in range(c.ints[EI_POLYGONS]):
+        corners = t.corners[c.ints[EI_POLYGON] + poly]
+        for i in range(1, corners + 1):
+            e1, e2 = u1 - wn * at[3 * i + 1], u2 + wn * at[3 * i]
+            most = max(most, e1 * e1 + e2 * e2)
+        at = off(at, 3 * (corners + 1))
+    return sqrt(most)
+
+
+@kernel
+def depth_sum(t: Elements, c: Element, d0: float, dx: float, dy: float, power: int) -> float:
+    """Σ ω max(0, d + d0 + dx x + dy y)^power over the patch; power 1 or 2."""
+    f = c.floats
+    total = 0.0
+    at = off(t.fan, 3 * c.ints[EI_FAN])
+    for poly in range(c.ints[EI_POLYGONS] + c.ints[EI_NEAR]):
+        corners = t.corners[c.ints[EI_POLYGON] + poly]
+        od = at[2] + d0 + dx * at[0] + dy * at[1]
+        last = off(at, 3 * corners)
+        shared = f[EF_AREA] if poly < c.ints[EI_POLYGONS] else f[EF_REACH]
+        ld = last[2] + d0 + dx * last[0] + dy * last[1]
+        for i in range(1, corners + 1):
+            here = off(at, 3 * i)
+            hd = here[2] + d0 + dx * here[0] + dy * here[1]
+            area = fan_area(at, last, here) / shared
+            if od >= 0.0 and ld >= 0.0 and hd >= 0.0:
+                if power == 1:
+                    total += area * (od + ld + hd) / 3.0
+                else:
+                    total += area * (od * (od + ld + hd) + ld * (ld + hd) + hd * hd) / 6.0
+            elif od > 0.0 or ld > 0.0 or hd > 0.0:
+                for j in range(POINTS):
+                    w, l0, l1, l2 = triangle_point(j)
+                    d = max(0.0, l0 * od + l1 * ld + l2 * hd)
+                    total += w * area * (d if power == 1 else d * d)
+            last, ld = here, hd
+        at = off(at, 3 * (corners + 1))
+    return total
+
+
+@kernel
+def imprint_patch(t: Elements, c: Element, share: float) -> None:
+    """Leave a share of the depth at the start of the step out of every point.
+
+    Depth is then that share less than it is, point by point: the surfaces have yielded so far.
+    """
+    f = c.floats
+    way = off(f, EF_D)
+    at = off(t.fan, 3 * c.ints[EI_FAN])
+    h0, hx, hy = 0.0, 0.0, 0.0
+    for poly in range(c.ints[EI_POLYGONS] + c.ints[EI_NEAR]):
+        corners = t.corners[c.ints[EI_POLYGON] + poly]
+        for i in range(corners + 1):
+            p = off(at, 3 * i)
+            p[2] -= share * max(0.0, p[2] + way[0] + way[1] * p[0] + way[2] * p[1])
+        o, a = at, off(at, 3 * corners)
+        for i in range(1, corners + 1 if poly < c.ints[EI_POLYGONS] else 0):
+            b = off(at, 3 * i)
+            area = fan_area(o, a, b)
+            mx, my, md = o[0] + a[0] + b[0], o[1] + a[1] + b[1], o[2] + a[2] + b[2]
+            h0 += area * md / 3.0
+            hx += area * (mx * md + o[0] * o[2] + a[0] * a[2] + b[0] * b[2]) / 12.0
+            hy += area * (my * md + o[1] * o[2] + a[1] * a[2] + b[1] * b[2]) / 12.0
+            a = b
+        at = off(at, 3 * (corners + 1))
+    f[EF_H], f[EF_HX], f[EF_HY] = h0, hx, hy
+
+
+@kernel
+def cut_lead(e: StepContext, c: Element, wholly: bool) -> bool:
+    """Whether a patch that turns would be given energy by its lead; it then has less, or none.
+
+    The forces work on the bodies by ½ dt f·J (v + v₀) = dt f·u − dt f·(lead + ½ J (v − v₀)), with
+    v₀ without gravity. What springs and friction know of is f·u; the rest has to be a loss. It is
+    none where the motion mirrors that before, as of a cone that rolls.
+    """
+    f = c.floats
+    if c.ints[EI_SPINS] < 0 or not f[EF_F] > 0.0:
+        return False
+    ahead, lead, force = e.w.solver.ahead, off(f, EF_LEAD), off(f, EF_F)
+    now, before = local_twist(c, ahead.twist), local_twist(c, ahead.free)
+    given, lost = lead_power(c), 0.0
+    for q in range(6):
+        lost += 0.5 * force[q] * (now[q] - before[q])
+    free = (1.0 if moves(e, c.ints[EI_B]) else 0.0) - (1.0 if moves(e, c.ints[EI_A]) else 0.0)
+    for k in range(3):  # gravity along the force
+        along = force[0] * f[EF_N + k] + force[3] * f[EF_T1 + k] + force[4] * f[EF_T2 + k]
+        lost += 0.5 * free * e.dt * e.m.gravity[k] * along
+    lost = max(0.0, lost)
+    if given <= (1.0 + (NEARLY if wholly else MIRRORED)) * lost:
+        return False
+    share = 0.0 if wholly else lost / given
+    for q in range(6):
+        f[EF_U + q] -= (1.0 - share) * lead[q]
+        lead[q] *= share
+    return True
+
+
+@kernel
+def patch_extent(f: PtrF8) -> tuple[float, float, float]:
+    """Mean depth, width, and how far its furthest points are from the centre, about [m]."""
+    width = sqrt(max(f[EF_S], 0.0))
+    reach = width
+    if f[EF_CURVED] > 0.0:  # a strip reaches further than its area tells
+        reach = max(width, sqrt(3.0 * (f[EF_JXX] + f[EF_JYY]) / f[EF_S]))
+    return abs(f[EF_H]) / f[EF_S], width, reach

@@ -35,30 +35,28 @@ from tangere.contact_planes import (
     PLANE_VELOCITY,
 )
 from tangere.elements.columns import (
-    PATCH_KIND,
-    SPRING_KIND,
-    TF_AREA,
-    TF_ARM_A,
-    TF_ARM_B,
-    TF_B,
-    TF_DEPTH,
-    TF_F,
-    TF_JXX,
-    TF_JXY,
-    TF_JYY,
-    TF_K,
-    TF_KT,
-    TF_MU,
-    TF_N,
-    TF_S,
-    TF_T1,
-    TF_T2,
-    TI_A,
-    TI_B,
-    TI_KIND,
-    Touch,
-    touch,
+    EF_ARM_A,
+    EF_ARM_B,
+    EF_B,
+    EF_DEPTH,
+    EF_F,
+    EF_JXX,
+    EF_JXY,
+    EF_JYY,
+    EF_K,
+    EF_KT,
+    EF_MU,
+    EF_N,
+    EF_S,
+    EF_T1,
+    EF_T2,
+    EF_WEIGHT,
+    EI_A,
+    EI_B,
+    Element,
+    element,
 )
+from tangere.elements.element import presses
 from tangere.haptics.fields import put_quat, put_vec, quat_at, vec_at
 from tangere.haptics.layout import (
     HAND_OMEGA,
@@ -106,7 +104,7 @@ from tangere.model import (
     Sizes,
     State,
 )
-from tangere.solver import Touches
+from tangere.solver import Elements
 
 POINTS = 4  # of a patch
 ENDS = 6  # springs that stand for a coupling: along +x, +y, +z, −x, −y, −z of the hand
@@ -133,7 +131,7 @@ THIN = 1e-12
 def make_packet(
     z: Sizes,
     state: State,
-    touches: Touches,
+    elements: Elements,
     mass: float,
     tool: int,
     time: float,
@@ -142,19 +140,19 @@ def make_packet(
 ) -> None:
     """Fill a packet with the contacts of body `tool` in the last implicit step."""
     s = pointers(state)
-    t = pointers(touches)
+    t = pointers(elements)
     out = ptr(packet_out)
     _open(s, mass, tool, time, sequence, out)
     contacts = 0
     for k in range(t.used[0]):
-        if _holds(touch(t, k), tool):
+        if _holds(element(t, k), tool):
             contacts += 1
     single = POINTS * contacts > MAX_PLANES
     for k in range(t.used[0]):
-        c = touch(t, k)
+        c = element(t, k)
         if _holds(c, tool):
             _add(z, s, c, tool, single, out)
-            out[PACKET_DEPTH] = max(out[PACKET_DEPTH], c.floats[TF_DEPTH])
+            out[PACKET_DEPTH] = max(out[PACKET_DEPTH], c.floats[EF_DEPTH])
     sum_planes(out)
 
 
@@ -286,39 +284,34 @@ def _open(s: State, mass: float, tool: int, time: float, sequence: int, out: Ptr
 
 
 @kernel
-def _holds(c: Touch, tool: int) -> bool:
+def _holds(c: Element, tool: int) -> bool:
     """Whether a contact presses on the tool."""
-    if c.ints[TI_KIND] == SPRING_KIND or not c.floats[TF_F] > 0.0:
-        return False
-    return bool(c.ints[TI_A] == tool or c.ints[TI_B] == tool)
+    return bool(presses(c) and (c.ints[EI_A] == tool or c.ints[EI_B] == tool))
 
 
 @kernel
-def _add(z: Sizes, s: State, c: Touch, tool: int, single: bool, out: PtrF8) -> None:
+def _add(z: Sizes, s: State, c: Element, tool: int, single: bool, out: PtrF8) -> None:
     """Planes of one contact, and its wrench."""
-    f, a, b = c.floats, c.ints[TI_A], c.ints[TI_B]
+    f, a, b = c.floats, c.ints[EI_A], c.ints[EI_B]
     first = a == tool
     sign = -1.0 if first else 1.0  # forces of the record act on b
-    n = (f[TF_N], f[TF_N + 1], f[TF_N + 2])
-    t1 = (f[TF_T1], f[TF_T1 + 1], f[TF_T1 + 2])
-    t2 = (f[TF_T2], f[TF_T2 + 1], f[TF_T2 + 2])
-    at = off(f, TF_ARM_A if first else TF_ARM_B)
+    n = (f[EF_N], f[EF_N + 1], f[EF_N + 2])
+    t1 = (f[EF_T1], f[EF_T1 + 1], f[EF_T1 + 2])
+    t2 = (f[EF_T2], f[EF_T2 + 1], f[EF_T2 + 2])
+    at = off(f, EF_ARM_A if first else EF_ARM_B)
     arm = (at[0], at[1], at[2])
-    back = off(f, TF_ARM_B if first else TF_ARM_A)
+    back = off(f, EF_ARM_B if first else EF_ARM_A)
     away = (back[0], back[1], back[2])
-    w = off(f, TF_F)  # f_n, m_1, m_2, f_1, f_2, m_n
+    w = off(f, EF_F)  # f_n, m_1, m_2, f_1, f_2, m_n
     _add_wrench(sign, n, t1, t2, arm, w, out)
-    patch = c.ints[TI_KIND] == PATCH_KIND
-    share = f[TF_S] / f[TF_AREA] if patch else 1.0
-    k, k_t, damp = share * f[TF_K], share * f[TF_KT], share * f[TF_B]
+    share = f[EF_WEIGHT]
+    k, k_t, damp = share * f[EF_K], share * f[EF_KT], share * f[EF_B]
     points = local_f8(12)  # x, y, s of each
     count = 1
-    if patch and not single:
+    if f[EF_S] > 0.0 and not single:
         count = _four_points(f, w, points)
     else:  # the centre of pressure
-        points[0] = -w[2] / w[0] if patch else 0.0
-        points[1] = w[1] / w[0] if patch else 0.0
-        points[2] = w[0]
+        points[0], points[1], points[2] = -w[2] / w[0], w[1] / w[0], w[0]
     # friction in proportion to the pressure: no point reaches its limit before the patch does
     total, px, py = 0.0, 0.0, 0.0
     for i in range(count):
@@ -345,7 +338,7 @@ def _add(z: Sizes, s: State, c: Touch, tool: int, single: bool, out: PtrF8) -> N
         part = max(press, 0.0) / total
         row[PLANE_STIFFNESS], row[PLANE_DAMPING] = k / count, damp / count
         row[PLANE_TOLERANCE], row[PLANE_SHEAR] = 0.0, part * k_t
-        row[PLANE_FRICTION] = f[TF_MU] if row[PLANE_SHEAR] > 0.0 else 0.0
+        row[PLANE_FRICTION] = f[EF_MU] if row[PLANE_SHEAR] > 0.0 else 0.0
         f1, f2 = w[3] - beta * (y - py), w[4] + beta * (x - px)
         hold = axpy(part * f1, t1, scale(part * f2, t2))
         delta = press / row[PLANE_STIFFNESS]
@@ -359,8 +352,8 @@ def _add(z: Sizes, s: State, c: Touch, tool: int, single: bool, out: PtrF8) -> N
 @kernel
 def _four_points(f: PtrF8, w: PtrF8, points: PtrF8) -> int:
     """Places and forces of four points that stand for a patch; their number."""
-    area = f[TF_S]
-    xx, xy, yy = f[TF_JXX] / area, f[TF_JXY] / area, f[TF_JYY] / area
+    area = f[EF_S]
+    xx, xy, yy = f[EF_JXX] / area, f[EF_JXY] / area, f[EF_JYY] / area
     size = xx + yy
     if not size > 0.0:
         points[0], points[1], points[2] = 0.0, 0.0, w[0]

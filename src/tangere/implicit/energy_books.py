@@ -14,43 +14,27 @@ from __future__ import annotations
 
 from tangere._jit import kernel
 from tangere._ptr import off
-from tangere.bodies.rigid import held_by_springs, stiff_share
+from tangere.bodies.rigid import held_by_springs
 from tangere.elements.columns import (
-    SPRING_KIND,
-    TF_F,
-    TF_H,
-    TF_LEAD,
-    TF_N,
-    TF_ROLLS,
-    TF_TORQUE,
-    TI_A,
-    TI_B,
-    TI_KIND,
-    TI_SLOT,
-    Touch,
-    local_twist,
-    rolling,
-    touch,
+    element,
 )
-from tangere.implicit.step_context import StepContext, moves
+from tangere.elements.element import enter
+from tangere.elements.step_context import StepContext
 from tangere.model import (
     LEDGER_ERROR,
     LEDGER_FRICTION,
+    LEDGER_FRICTION_HELD,
     LEDGER_HELD,
     LEDGER_NORMAL,
-    LEDGER_RUBBED,
     LEDGER_SPRINGS,
     LEDGER_STEP,
     LEDGER_STORED,
     LEDGER_TOTAL,
     LEDGER_WORK,
     NF,
-    NK,
     PF_HELD,
     PF_RESERVE,
     PF_STORED,
-    SP_RATE,
-    SP_VELOCITY,
 )
 
 
@@ -66,34 +50,12 @@ def open_books(e: StepContext) -> None:
 @kernel
 def close_books(e: StepContext) -> None:
     """Enter one step, after the bodies moved."""
-    t, h, book = e.w.solver.touches, e.w.solver.ahead, e.s.ledger
+    t, h, book = e.w.solver.elements, e.w.solver.ahead, e.s.ledger
     before = book[LEDGER_TOTAL]
     losses = -book[LEDGER_NORMAL] - book[LEDGER_FRICTION] - book[LEDGER_STEP]
     losses += book[LEDGER_WORK] - book[LEDGER_SPRINGS]
     for k in range(t.used[0]):
-        c = touch(t, k)
-        un, w1, w2, u1, u2, wn = local_twist(c, h.twist)
-        f = off(c.floats, TF_F)
-        if c.ints[TI_KIND] == SPRING_KIND:
-            drift = 0.0
-            v = off(e.s.springs, NK * c.ints[TI_SLOT] + SP_VELOCITY)
-            if e.m.spring_bodies[2 * c.ints[TI_SLOT] + 1] < 0:
-                force = off(e.s.spring, 3 * c.ints[TI_SLOT])
-                drift = force[0] * v[0] + force[1] * v[1] + force[2] * v[2]
-            book[LEDGER_WORK] += e.dt * drift
-            given = given_back(e, c)
-            book[LEDGER_SPRINGS] += e.dt * (drift - f[0] * un - f[3] * u1 - f[4] * u2) + given
-            book[LEDGER_STEP] -= given
-        else:
-            lead = off(c.floats, TF_LEAD)  # the bodies' own motion is that of the start
-            for q in range(6):
-                book[LEDGER_STEP] += e.dt * f[q] * lead[q]
-            book[LEDGER_NORMAL] -= e.dt * (f[0] * un + f[1] * w1 + f[2] * w2)
-            book[LEDGER_FRICTION] -= e.dt * (f[3] * u1 + f[4] * u2 + f[5] * wn)
-            if c.floats[TF_ROLLS] > 0.0:
-                one, two = rolling(c, h.twist)
-                torque = off(c.floats, TF_TORQUE)
-                book[LEDGER_FRICTION] -= e.dt * (torque[0] * one + torque[1] * two)
+        enter(e, element(t, k))
     for i in range(e.z.bodies + e.z.floors):
         if e.m.inv_mass[i] > 0.0:
             book[LEDGER_STEP] += step_loss(e, i)
@@ -105,30 +67,6 @@ def close_books(e: StepContext) -> None:
     losses -= -book[LEDGER_NORMAL] - book[LEDGER_FRICTION] - book[LEDGER_STEP]
     losses -= book[LEDGER_WORK] - book[LEDGER_SPRINGS]
     book[LEDGER_TOTAL], book[LEDGER_ERROR] = now, now - before + losses
-
-
-@kernel
-def given_back(e: StepContext, c: Touch) -> float:
-    """−½ (1 − σ) dt f Δu of a spring: what it holds for the middle of the step of ½ |Δv|² M."""
-    change, _, _ = normal_change(e, c)
-    soft = 1.0 - stiff_share(e.s.springs[NK * c.ints[TI_SLOT] + SP_RATE], e.dt)
-    return float(-0.5 * soft * e.dt * c.floats[TF_H] * change)
-
-
-@kernel
-def normal_change(e: StepContext, c: Touch) -> tuple[float, float, float]:
-    """Change of u_n, w_1, w_2 in the step, that by gravity included."""
-    h = e.w.solver.ahead
-    un, w1, w2, _, _, _ = local_twist(c, h.twist)
-    before, w1_free, w2_free, _, _, _ = local_twist(c, h.free)
-    fall = 0.0
-    for k in range(3):
-        fall += e.dt * e.m.gravity[k] * c.floats[TF_N + k]
-    if moves(e, c.ints[TI_B]):
-        before -= fall
-    if moves(e, c.ints[TI_A]):
-        before += fall
-    return un - before, w1 - w1_free, w2 - w2_free
 
 
 @kernel
@@ -158,16 +96,16 @@ def _energy(e: StepContext) -> float:
                 total += m.mass[i] * (0.5 * v * v - m.gravity[k] * s.position[3 * i + k])
                 total += 0.5 * s.momentum[3 * i + k] * s.omega[3 * i + k]
     held = held_by_springs(m, s, e.z.springs, e.dt)
-    stored, rubbed = 0.0, 0.0
+    stored, friction = 0.0, 0.0
     pairs = e.w.pairs
     for at in range(pairs.used[0]):
         if pairs.live[at] != 0:
             row = off(pairs.floats, NF * pairs.slot[at])
             stored += row[PF_STORED] + max(0.0, row[PF_RESERVE])  # what is owed is nothing held
-            rubbed += row[PF_HELD]
+            friction += row[PF_HELD]
     # a loss is what was put in less what is held now
     book[LEDGER_SPRINGS] -= held - book[LEDGER_HELD]
     book[LEDGER_NORMAL] -= stored - book[LEDGER_STORED]
-    book[LEDGER_FRICTION] -= rubbed - book[LEDGER_RUBBED]
-    book[LEDGER_HELD], book[LEDGER_STORED], book[LEDGER_RUBBED] = held, stored, rubbed
-    return total + held + stored + rubbed
+    book[LEDGER_FRICTION] -= friction - book[LEDGER_FRICTION_HELD]
+    book[LEDGER_HELD], book[LEDGER_STORED], book[LEDGER_FRICTION_HELD] = held, stored, friction
+    return total + held + stored + friction

@@ -18,10 +18,8 @@ from __future__ import annotations
 
 from tangere._jit import kernel
 from tangere._ptr import local_f8, off
-from tangere.elements.columns import TI_EDGE, TI_NEW, touch
-from tangere.elements.contact_energy import forestall
-from tangere.elements.friction_state import change, let_go
-from tangere.elements.patch import bend, evaluate
+from tangere.elements.columns import EI_EDGE, EI_NEW, element
+from tangere.elements.element import change, hessian, predict, value
 from tangere.implicit.conjugate_gradients import gradients
 from tangere.implicit.newton import (
     MOST_CHANGES,
@@ -94,13 +92,11 @@ def predict_changes(v: Solver, island: int, dt: float, again: bool) -> None:
     A few of thousands always do, and to find them by a solution would mean to solve it all again.
     again: the guess is the motion found by a pass, not that of the last step.
     """
-    t = v.touches
+    t = v.elements
     for at in range(t.start[island], t.start[island + 1]):
-        c = touch(t, t.list[at])
-        if c.ints[TI_NEW] == 1:
-            let_go(v, c, dt, SLIPS)
-            if again:
-                forestall(t, c, dt)
+        c = element(t, t.list[at])
+        if c.ints[EI_NEW] == 1:
+            predict(v, c, dt, SLIPS, again)
 
 
 @kernel
@@ -135,8 +131,8 @@ def solve_large_island(
         spent = spent + OVERHEAD + float(active / size) if some_held else 0.0
         iterations += 1
         since += 1
-        hessian = HESSIAN_ALL_PRESS if all_press and iterations == 1 else HESSIAN
-        _all_parts(m, v, dt, hessian, island, length)
+        task = HESSIAN_ALL_PRESS if all_press and iterations == 1 else HESSIAN
+        _all_parts(m, v, dt, task, island, length)
         _all_parts(m, v, dt, ASSEMBLE, island, 0.0)
         gradients(v, island, CLOSE)
         length = 1.0
@@ -201,7 +197,7 @@ def activate(v: Solver, island: int, limit: float, few: bool) -> int:
 @kernel
 def list_active(v: Solver, island: int) -> None:
     """List the active bodies of an island, those near them, and their elements."""
-    g, t, large = v.graph, v.touches, v.large
+    g, t, large = v.graph, v.elements, v.large
     first = g.start[island]
     active, nearby = first, first
     for p in range(first, g.start[island + 1]):
@@ -214,7 +210,7 @@ def list_active(v: Solver, island: int) -> None:
     count = first
     for at in range(first, t.start[island + 1]):
         large.elements[count] = t.list[at]
-        edge = off(g.edges, 2 * touch(t, t.list[at]).ints[TI_EDGE])
+        edge = off(g.edges, 2 * element(t, t.list[at]).ints[EI_EDGE])
         if (edge[0] >= 0 and large.state[g.place[edge[0]]] == ACTIVE) or (
             edge[1] >= 0 and large.state[g.place[edge[1]]] == ACTIVE
         ):
@@ -280,7 +276,7 @@ def _items(v: Solver, task: int, island: int) -> int:
     if task <= HESSIAN_ALL_PRESS:
         return int(v.large.element_count[island])
     if task == CHANGE:
-        return int(v.touches.start[island + 1] - v.touches.start[island])
+        return int(v.elements.start[island + 1] - v.elements.start[island])
     if task == BALANCE:
         return int(v.large.nearby_count[island])
     return int(v.large.active_count[island])
@@ -291,7 +287,7 @@ def _least(v: Solver, task: int, island: int) -> int:
     """Bodies or elements in the least part: there are no more parts than bodies, for their sums."""
     if task >= BALANCE:
         return LEAST
-    g, t = v.graph, v.touches
+    g, t = v.graph, v.elements
     bodies = g.start[island + 1] - g.start[island]
     elements = t.start[island + 1] - t.start[island]
     return int(LEAST * max(1, (elements + bodies - 1) // bodies))
@@ -302,18 +298,18 @@ def large_part(
     m: Model, v: Solver, dt: float, task: int, island: int, number: float, part: int
 ) -> None:
     """Do one part of a task."""
-    g, t, large = v.graph, v.touches, v.large
+    g, t, large = v.graph, v.elements, v.large
     first, end = part_range(_items(v, task, island), _least(v, task, island), part)
     total = 0.0
     start = g.start[island] if task >= BALANCE else t.start[island]
     for k in range(start + first, start + end):
         if task == FORCE:
-            evaluate(t, touch(t, large.elements[k]), v.ahead.twist, dt)
+            value(t, element(t, large.elements[k]), v.ahead.twist, dt)
         elif task <= HESSIAN_ALL_PRESS:
             all_press = task == HESSIAN_ALL_PRESS
-            bend(t, touch(t, large.elements[k]), v.ahead.twist, dt, all_press, number)
+            hessian(t, element(t, large.elements[k]), v.ahead.twist, dt, all_press, number)
         elif task == CHANGE:
-            if change(v, touch(t, t.list[k]), dt, True, number):
+            if change(v, element(t, t.list[k]), dt, True, number):
                 total += 1.0
         elif task == BALANCE:
             slope = balance(m, v, dt, large.nearby[k])
@@ -339,7 +335,7 @@ def _assemble(m: Model, v: Solver, dt: float, p: int) -> None:
         other = g.edges[g.adjacency[at] ^ 1]
         rank = large.rank[g.place[other]] if other >= 0 else -1
         couples = 0 <= rank < large.rank[p]
-        resists = add_edge(v.touches, edge, side, dt, block, couples, coupling)
+        resists = add_edge(v.elements, edge, side, dt, block, couples, coupling)
         if couples:
             link = off(a.links, 3 * entry)
             link[0], link[1], link[2] = large.rank[p], rank if resists else -1, entry

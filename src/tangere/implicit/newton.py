@@ -20,9 +20,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tangere._jit import kernel
-from tangere.elements.columns import touch
-from tangere.elements.friction_state import change
-from tangere.elements.patch import bend, evaluate
+from tangere.elements.columns import element
+from tangere.elements.element import change, hessian, value
 from tangere.implicit.block_cholesky import factor, substitute
 from tangere.implicit.problem import assemble, balance, move_along
 from tangere.model import Model
@@ -73,9 +72,9 @@ def solve_island(
 @kernel
 def _gradient(m: Model, v: Solver, island: int, dt: float) -> tuple[float, float]:
     """Forces and gradient at the present twists; residual [m/s], slope along the Newton step."""
-    g, t = v.graph, v.touches
+    g, t = v.graph, v.elements
     for k in range(t.start[island], t.start[island + 1]):
-        evaluate(t, touch(t, t.list[k]), v.ahead.twist, dt)
+        value(t, element(t, t.list[k]), v.ahead.twist, dt)
     worst, slope = 0.0, 0.0
     for p in range(g.start[island], g.start[island + 1]):
         slope += balance(m, v, dt, p)
@@ -86,9 +85,9 @@ def _gradient(m: Model, v: Solver, island: int, dt: float) -> tuple[float, float
 @kernel
 def _change(v: Solver, island: int, dt: float) -> bool:
     """Whether contacts of the solution do not behave as was assumed; they are changed."""
-    t, changed = v.touches, False
+    t, changed = v.elements, False
     for k in range(t.start[island], t.start[island + 1]):
-        changed = change(v, touch(t, t.list[k]), dt, False, 0.0) or changed
+        changed = change(v, element(t, t.list[k]), dt, False, 0.0) or changed
     return changed
 
 
@@ -100,9 +99,9 @@ def _newton_step(
 
     length: share of the last one that was made; 0: nothing is known of it.
     """
-    g, t = v.graph, v.touches
+    g, t = v.graph, v.elements
     for k in range(t.start[island], t.start[island + 1]):
-        bend(t, touch(t, t.list[k]), v.ahead.twist, dt, all_press, length)
+        hessian(t, element(t, t.list[k]), v.ahead.twist, dt, all_press, length)
     first, end = g.start[island], g.start[island + 1]
     for k in range(36 * g.column[first], 36 * g.column[end]):
         v.matrix.lower[k] = 0.0

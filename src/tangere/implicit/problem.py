@@ -13,31 +13,31 @@ from math import sqrt
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, local_f8, off
 from tangere.elements.columns import (
-    TF_ARM_A,
-    TF_ARM_B,
-    TF_CN,
-    TF_CR,
-    TF_CT,
-    TF_ROLLS,
-    TF_T1,
-    TF_T2,
-    TF_TILT1,
-    TF_TILT2,
-    TI_A,
-    TI_EDGE,
-    TI_SQUARE,
-    Touch,
+    EF_ARM_A,
+    EF_ARM_B,
+    EF_HESSIAN_N,
+    EF_HESSIAN_ROLL,
+    EF_HESSIAN_T,
+    EF_ROLLS,
+    EF_T1,
+    EF_T2,
+    EF_TILT1,
+    EF_TILT2,
+    EI_A,
+    EI_EDGE,
+    EI_SQUARE,
+    Element,
     add_side,
-    touch,
+    element,
 )
 from tangere.model import Model
-from tangere.solver import Ahead, Solver, Touches
+from tangere.solver import Ahead, Elements, Solver
 
 
 @kernel
 def balance(m: Model, v: Solver, dt: float, p: int) -> float:
     """Gradient at place p, and what is out of balance [m/s]; returns the slope along the step."""
-    g, h, t = v.graph, v.ahead, v.touches
+    g, h, t = v.graph, v.ahead, v.elements
     i = g.member[p]
     row, now, free = off(h.gradient, 6 * i), off(h.twist, 6 * i), off(h.free, 6 * i)
     inertia = off(h.inertia, 9 * i)
@@ -49,8 +49,8 @@ def balance(m: Model, v: Solver, dt: float, p: int) -> float:
     for at in range(g.adjacency_start[p], g.adjacency_start[p + 1]):
         edge, side = g.adjacency[at] // 2, g.adjacency[at] % 2
         k = t.first[edge]
-        while k < t.used[0] and touch(t, k).ints[TI_EDGE] == edge:
-            add_side(touch(t, k), side, -dt, row)
+        while k < t.used[0] and element(t, k).ints[EI_EDGE] == edge:
+            add_side(element(t, k), side, -dt, row)
             k += 1
     push, turn, slope = 0.0, 0.0, 0.0
     least = m.inertia[3 * i]
@@ -81,7 +81,7 @@ def assemble(m: Model, v: Solver, dt: float, p: int) -> None:
 
     The diagonal block, and those of its edges to bodies that are eliminated earlier.
     """
-    g, a, t = v.graph, v.matrix, v.touches
+    g, a, t = v.graph, v.matrix, v.elements
     i = g.member[p]
     block, coupling = off(a.diagonal, 36 * p), local_f8(36)
     inertia_block(m, v.ahead, i, block)
@@ -117,7 +117,7 @@ def begin_step(v: Solver, i: int) -> None:
 
 @kernel
 def add_edge(
-    t: Touches, edge: int, side: int, dt: float, block: PtrF8, couples: bool, coupling: PtrF8
+    t: Elements, edge: int, side: int, dt: float, block: PtrF8, couples: bool, coupling: PtrF8
 ) -> bool:
     """Add the elements of an edge to a body's block; `coupling`: the block with its other body.
 
@@ -127,26 +127,26 @@ def add_edge(
     for k in range(36):
         coupling[k] = 0.0
     k = t.first[edge]
-    while k < t.used[0] and touch(t, k).ints[TI_EDGE] == edge:
-        if _curves(touch(t, k)):
-            _add_contact(touch(t, k), side, dt, block, couples, coupling)
+    while k < t.used[0] and element(t, k).ints[EI_EDGE] == edge:
+        if _curves(element(t, k)):
+            _add_contact(element(t, k), side, dt, block, couples, coupling)
             resists = True
         k += 1
     return resists
 
 
 @kernel
-def _curves(c: Touch) -> bool:
+def _curves(c: Element) -> bool:
     """Whether a contact resists any motion: it does not unless it presses."""
     largest = 0.0
     for k in range(6):
-        largest = max(largest, abs(c.floats[TF_CN + k]), abs(c.floats[TF_CT + k]))
+        largest = max(largest, abs(c.floats[EF_HESSIAN_N + k]), abs(c.floats[EF_HESSIAN_T + k]))
     return largest > 0.0
 
 
 @kernel
 def _add_contact(
-    c: Touch, side: int, dt: float, block: PtrF8, couples: bool, coupling: PtrF8
+    c: Element, side: int, dt: float, block: PtrF8, couples: bool, coupling: PtrF8
 ) -> None:
     """Add dt Jᵀ C J of one contact to a body's diagonal block, and to that of its edge.
 
@@ -156,21 +156,21 @@ def _add_contact(
     f = c.floats
     local = local_f8(36)
     j, other, product = local_f8(36), local_f8(36), local_f8(36)
-    cn, ct = off(f, TF_CN), off(f, TF_CT)
+    cn, ct = off(f, EF_HESSIAN_N), off(f, EF_HESSIAN_T)
     local[0], local[1], local[2] = cn[0], cn[1], cn[2]
     local[6], local[7], local[8] = cn[1], cn[3], cn[4]
     local[12], local[13], local[14] = cn[2], cn[4], cn[5]
     local[21], local[22], local[23] = ct[0], ct[1], ct[2]
     local[27], local[28], local[29] = ct[1], ct[3], ct[4]
     local[33], local[34], local[35] = ct[2], ct[4], ct[5]
-    _map(f, off(f, TF_ARM_A if side == TI_A else TF_ARM_B), j)
-    rolls = c.ints[TI_SQUARE] == 1
+    _map(f, off(f, EF_ARM_A if side == EI_A else EF_ARM_B), j)
+    rolls = c.ints[EI_SQUARE] == 1
     _times(local, j, dt, product)
     _add_square(block, j, product, 1.0, rolls)
     if couples:  # C is symmetric: Jᵀ C J_other = (C J)ᵀ J_other
-        _map(f, off(f, TF_ARM_B if side == TI_A else TF_ARM_A), other)
+        _map(f, off(f, EF_ARM_B if side == EI_A else EF_ARM_A), other)
         _add_square(coupling, product, other, -1.0, rolls)
-    if f[TF_ROLLS] > 0.0:
+    if f[EF_ROLLS] > 0.0:
         _add_rolling(f, dt, block)
         if couples:
             _add_rolling(f, -dt, coupling)
@@ -179,7 +179,7 @@ def _add_contact(
 @kernel
 def _add_rolling(f: PtrF8, scale: float, block: PtrF8) -> None:
     """Add the curvature of the torque against rolling to the rotations of a block."""
-    t1, t2, c = off(f, TF_T1), off(f, TF_T2), off(f, TF_CR)
+    t1, t2, c = off(f, EF_T1), off(f, EF_T2), off(f, EF_HESSIAN_ROLL)
     for i in range(3):
         for j in range(3):
             mixed = c[1] * (t1[i] * t2[j] + t2[i] * t1[j])
@@ -203,7 +203,7 @@ def _map(f: PtrF8, arm: PtrF8, out: PtrF8) -> None:
         row = off(out, 6 * turn)
         row[0], row[1], row[2] = 0.0, 0.0, 0.0
         if k > 0:
-            axis = off(f, TF_TILT1 if k == 1 else TF_TILT2)
+            axis = off(f, EF_TILT1 if k == 1 else EF_TILT2)
         row[3], row[4], row[5] = axis[0], axis[1], axis[2]
 
 

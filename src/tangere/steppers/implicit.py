@@ -12,57 +12,28 @@ from math import sqrt
 from typing import Any
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8, off, pointers
-from tangere.bodies.rigid import free_rotation, move_bodies, spring_ends, stiff_share
+from tangere._ptr import off, pointers
+from tangere.bodies.rigid import free_rotation, move_bodies
 from tangere.collision.broad import forget_boxes, update_boxes, update_pairs
-from tangere.contact.convex.curved_manifold import cut_lead
 from tangere.contact.convex.second_pass import gather_again
 from tangere.contact.convex.set_up import gather
 from tangere.elements.columns import (
-    POINT_KIND,
-    SPRING_KIND,
-    TF_ARM_A,
-    TF_ARM_B,
-    TF_B,
-    TF_BOUNCE,
-    TF_BT,
-    TF_CURVED,
-    TF_E,
-    TF_F,
-    TF_H,
-    TF_JXX,
-    TF_JYY,
-    TF_K,
-    TF_KT,
-    TF_LAG,
-    TF_LEAD,
-    TF_LIMIT,
-    TF_MU,
-    TF_N,
-    TF_R1,
-    TF_R2,
-    TF_ROLLS,
-    TF_S,
-    TF_T1,
-    TF_T2,
-    TF_TH,
-    TF_TILT1,
-    TF_TILT2,
-    TF_U,
-    TI_A,
-    TI_B,
-    TI_EARLY,
-    TI_EDGE,
-    TI_KIND,
-    TI_NEW,
-    TI_SLOT,
-    TI_SQUARE,
-    Touch,
-    local_twist,
-    touch,
+    EI_A,
+    EI_B,
+    EI_EDGE,
+    Element,
+    element,
 )
-from tangere.elements.contact_energy import overdrawn, set_limit
-from tangere.elements.patch import evaluate
+from tangere.elements.element import (
+    bounces_back,
+    compare,
+    give_rebound,
+    limit_friction,
+    mend,
+    value,
+)
+from tangere.elements.spring import list_springs
+from tangere.elements.step_context import PASSES, StepContext, moves, stamped
 from tangere.implicit.energy_books import close_books, open_books
 from tangere.implicit.islands import (
     edge_body,
@@ -73,24 +44,13 @@ from tangere.implicit.islands import (
 from tangere.implicit.large import is_large, predict_changes
 from tangere.implicit.newton import ROUGHLY, TOLERANCE
 from tangere.implicit.remember import finish, settle
-from tangere.implicit.step_context import PASSES, StepContext, moves, stamped
 from tangere.maths.quat import matrix_into, product, turn_back, unit
-from tangere.maths.vec import basis, norm, scale, sub
 from tangere.model import (
     NF,
-    NI,
-    NK,
     NOT_FINITE,
     OK,
     PF_LAG,
     PF_PRESS,
-    PI_CALM,
-    SOLVER_FULL,
-    SP_DAMPING,
-    SP_K,
-    SP_RATE,
-    SP_REST,
-    SP_VELOCITY,
     Hulls,
     Model,
     Sizes,
@@ -116,13 +76,8 @@ STAGES = (
 FIRST, SECOND = 0, 1  # passes
 # Contacts closer than this many times g dt² are known before they touch; Earth's g at least [m/s²].
 MARGIN, EARTH = 2.0, 9.81
-# A contact is looked at again if its depth changed by more than this share of itself, or if it
-# slipped by more than this share of its width, or if its normal force is off by this share.
-DEPTH_CHANGE, SLIP_CHANGE, FORCE_CHANGE = 0.05, 1e-3, 1e-3
-# More than this share of the contacts to be looked at again: all are.
+# More than this share of the contacts to be set up again: all are.
 FEW = 0.5
-# Depths below this share of the patch's width are rounding.
-FLAT = 1e-12
 
 
 @kernel
@@ -165,13 +120,13 @@ def step(e: StepContext, fresh: bool) -> int:
     """One step, stage by stage; OK, or why it was not made: then nothing has moved."""
     times = e.w.times
     start_clock(times)
-    predict(e)
+    free_motion(e)
     status = find_contacts(e, FIRST, fresh, 0)
     if status != OK:
         return status
     first = stamped(e, PASSES * e.stamp + FIRST)
     solve_all(first, True, ROUGHLY)
-    changed, bounces = compare(first)
+    changed, bounces = find_changes(first)
     lap(times, SOLVE)
     if bounces:  # where the bodies bounce to, nothing of the impact would be left to see
         rebound(first)
@@ -184,7 +139,7 @@ def step(e: StepContext, fresh: bool) -> int:
             return status
         solve_all(stamped(e, PASSES * e.stamp + SECOND), False, TOLERANCE)
     lap(times, SOLVE_AGAIN)
-    mend(e)
+    mend_overdrawn(e)
     report(e)
     finish(e)
     lap(times, REMEMBER)
@@ -206,7 +161,7 @@ def _context(
     m, h, s = pointers(model), pointers(hulls), pointers(state)
     w = pointers(work)
     v = work.solver
-    rooms = (work.soup.owner.size, len(v.touches.list), len(v.touches.corners), len(v.graph.row))
+    rooms = (work.soup.owner.size, len(v.elements.list), len(v.elements.corners), len(v.graph.row))
     a = w.solver.ahead
     end = State(
         a.position,
@@ -231,10 +186,10 @@ def _context(
 def find_contacts(e: StepContext, attempt: int, fresh: bool, changed: int) -> int:
     """Contacts where the bodies will be by the guess; OK or what is full.
 
-    changed: contacts that the second pass has to look at again; if they are few, only these.
+    changed: contacts that the second pass has to set up again; if they are few, only these.
     """
     v = e.w.solver
-    t, times = v.touches, e.w.times
+    t, times = v.elements, e.w.times
     for i in range(e.z.bodies + e.z.floors):
         _coast(e, i)
     left = update_boxes(e.z, e.m, e.h, e.e, e.dt, e.margin, e.w.world, e.w.tree.left)
@@ -248,7 +203,7 @@ def find_contacts(e: StepContext, attempt: int, fresh: bool, changed: int) -> in
     if not (few and gather_again(here, fresh)):
         status = gather(here, fresh)
         if status == OK:
-            status = _springs(here)
+            status = list_springs(here)
         if status == OK:
             status = _graph(here)
         if status != OK:
@@ -266,21 +221,15 @@ def find_contacts(e: StepContext, attempt: int, fresh: bool, changed: int) -> in
 
 
 @kernel
-def compare(e: StepContext) -> tuple[int, bool]:
+def find_changes(e: StepContext) -> tuple[int, bool]:
     """Contacts that the solution takes elsewhere than the guess, marked; whether any bounces."""
     v = e.w.solver
-    t = v.touches
+    t = v.elements
     marked, bounces = 0, False
     for k in range(t.used[0]):
-        c = touch(t, k)
-        if c.ints[TI_KIND] != SPRING_KIND:
-            c.ints[TI_NEW] = 1 if _changed(v.ahead.twist, c, e.dt) else 0
-            marked += c.ints[TI_NEW]
-            calm = e.stamp + 1 if c.ints[TI_NEW] == 0 else -1
-            e.w.pairs.ints[NI * c.ints[TI_SLOT] + PI_CALM] = calm
-            bounces = bounces or (c.floats[TF_E] > 0.0 and c.floats[TF_F] > 0.0)
-            # the next pass limits friction by this
-            off(e.w.pairs.floats, NF * c.ints[TI_SLOT])[PF_LAG] = c.floats[TF_F]
+        c = element(t, k)
+        marked += 1 if compare(e, c) else 0
+        bounces = bounces or bounces_back(c)
     return marked, bounces
 
 
@@ -294,17 +243,15 @@ def aim(e: StepContext) -> None:
 
 
 @kernel
-def mend(e: StepContext) -> None:
+def mend_overdrawn(e: StepContext) -> None:
     """Solve again where a contact of the solution gives more energy than it has; it yields."""
     v = e.w.solver
-    t = v.touches
+    t = v.elements
     for attempt in range(2):
         gives = False
         for k in range(t.used[0]):
-            c = touch(t, k)
-            if cut_lead(e, c, attempt > 0) or (
-                attempt == 0 and overdrawn(t, c, v.ahead.twist, e.dt)
-            ):
+            c = element(t, k)
+            if mend(e, c, attempt == 0):
                 v.residual[_island(e, c)], gives = UNSOLVED, True
         if not gives:
             break
@@ -328,34 +275,27 @@ def rebound(e: StepContext) -> None:
     rebound; what is kept of the energy lost is e², so none is made.
     """
     v = e.w.solver
-    t = v.touches
+    t = v.elements
     for given in range(2):  # first with friction, limited by the forces found without
         for k in range(t.used[0]):
-            c = touch(t, k)
-            f = c.floats
-            if c.ints[TI_KIND] == SPRING_KIND:
-                continue
             if given == 0:
-                f[TF_LAG] = f[TF_F]
-                set_limit(t, c)
-            elif f[TF_E] > 0.0 and f[TF_F] > 0.0:
-                for q in range(3):
-                    f[TF_BOUNCE + q] = (1.0 + f[TF_E]) * f[TF_F + q]
-                f[TF_LIMIT] *= 1.0 + f[TF_E]
+                limit_friction(t, element(t, k))
+            else:
+                give_rebound(element(t, k))
         solve_all(e, False, TOLERANCE)
 
 
 @kernel
-def solve_all(e: StepContext, hope: bool, tolerance: float) -> None:
-    """Solve all islands to a residual."""
+def solve_all(e: StepContext, all_press: bool, tolerance: float) -> None:
+    """Solve all islands to a residual; all_press: see `elements.element.hessian`."""
     v = e.w.solver
     for island in range(v.graph.known[1]):
         v.residual[island] = UNSOLVED
-    solve_islands(e, hope, tolerance)
+    solve_islands(e, all_press, tolerance)
 
 
 @kernel
-def predict(e: StepContext) -> None:
+def free_motion(e: StepContext) -> None:
     """Free twists, inertia in the world, and the last twists as guess."""
     h = e.w.solver.ahead
     e.w.solver.report[REPORT_SOLVES] = 0.0
@@ -410,73 +350,24 @@ def _coast(e: StepContext, i: int) -> None:
 
 
 @kernel
-def _springs(e: StepContext) -> int:
-    """List the scene's springs as contacts that may pull.
-
-    f = −k (d + σ dt u) − b u, with d the stretch at the start, u the speed at the end of the step
-    and σ near 0 for springs that are slow for the step, near 1 for stiff ones: along e = d/|d| with
-    rest length l₀, and across it with k max(0, 1 − l₀/|d|); in all directions for rest length 0.
-    """
-    t, world = e.w.solver.touches, e.z.bodies + e.z.floors
-    for j in range(e.z.springs):
-        data = off(e.s.springs, NK * j)
-        ia, ib = e.m.spring_bodies[2 * j], e.m.spring_bodies[2 * j + 1]
-        if t.used[0] >= e.rooms[1]:
-            return SOLVER_FULL
-        c = touch(t, t.used[0])
-        t.used[0] += 1
-        pa, pb, _, _ = spring_ends(e.m, e.s, j)
-        v = off(data, SP_VELOCITY)
-        drift = (0.0, 0.0, 0.0) if ib >= 0 else (v[0], v[1], v[2])
-        d = sub(pa, pb)
-        length = norm(d)
-        n = scale(1.0 / length, d) if length > 0.0 else (0.0, 0.0, 1.0)
-        t1, t2 = basis(n)
-        k, b, rest = data[SP_K], data[SP_DAMPING], data[SP_REST]
-        across = k if rest == 0.0 else k * max(0.0, 1.0 - rest / length) if length > 0.0 else 0.0
-        c.ints[TI_A], c.ints[TI_B], c.ints[TI_SLOT] = ib if ib >= 0 else world, ia, j
-        c.ints[TI_KIND], c.ints[TI_EARLY], c.ints[TI_NEW] = SPRING_KIND, 0, 0
-        c.ints[TI_SQUARE] = 0
-        f = c.floats
-        f[TF_ROLLS] = 0.0
-        for q in range(6):
-            f[TF_LEAD + q] = 0.0
-        for q in range(3):
-            f[TF_N + q], f[TF_T1 + q], f[TF_T2 + q] = n[q], t1[q], t2[q]
-            f[TF_TILT1 + q], f[TF_TILT2 + q] = t1[q], t2[q]
-            f[TF_ARM_B + q] = pa[q] - e.s.position[3 * ia + q]
-            f[TF_ARM_A + q] = pb[q] - e.s.position[3 * ib + q] if ib >= 0 else 0.0
-        share = stiff_share(data[SP_RATE], e.dt)
-        f[TF_K], f[TF_B] = share * k, b
-        f[TF_KT], f[TF_BT] = share * across, b if rest == 0.0 else 0.0
-        along, side = f[TF_K] * e.dt + b, f[TF_KT] * e.dt + f[TF_BT]
-        # force without own motion: stretch, and the drift of the far end
-        f[TF_H] = k * (length - rest)
-        f[TF_R1] = f[TF_H] - along * (n[0] * drift[0] + n[1] * drift[1] + n[2] * drift[2])
-        f[TF_R2] = -side * (t1[0] * drift[0] + t1[1] * drift[1] + t1[2] * drift[2])
-        f[TF_TH] = -side * (t2[0] * drift[0] + t2[1] * drift[1] + t2[2] * drift[2])
-    return OK
-
-
-@kernel
 def _graph(e: StepContext) -> int:
     """Edges of all contacts; islands where they changed; contacts by island."""
-    g, t = e.w.solver.graph, e.w.solver.touches
+    g, t = e.w.solver.graph, e.w.solver.elements
     count = t.used[0]
     edges, a, b = 0, -2, -2
     for k in range(count):
-        c = touch(t, k)
-        i, j = _moving(e, c.ints[TI_A]), _moving(e, c.ints[TI_B])
+        c = element(t, k)
+        i, j = _moving(e, c.ints[EI_A]), _moving(e, c.ints[EI_B])
         if i < 0 and j < 0:  # a spring between fixed bodies: a force, but nothing to solve for
-            c.ints[TI_EDGE] = -1
-            evaluate(t, c, e.w.solver.ahead.twist, e.dt)
+            c.ints[EI_EDGE] = -1
+            value(t, c, e.w.solver.ahead.twist, e.dt)
             continue
         if i != a or j != b:
             g.fresh[2 * edges], g.fresh[2 * edges + 1] = i, j
             t.first[edges] = k
             edges += 1
             a, b = i, j
-        c.ints[TI_EDGE] = edges - 1
+        c.ints[EI_EDGE] = edges - 1
     if not same_edges(g, edges):
         status = find_islands(e.z, g, e.w.solver.large, e.s.position, edges, e.rooms[3])
         if status != OK:
@@ -485,18 +376,18 @@ def _graph(e: StepContext) -> int:
     for k in range(islands + 1):
         t.start[k] = 0
     for k in range(count):
-        c = touch(t, k)
-        if c.ints[TI_EDGE] >= 0:
+        c = element(t, k)
+        if c.ints[EI_EDGE] >= 0:
             t.start[_island(e, c) + 1] += 1
     for k in range(islands):
         t.start[k + 1] += t.start[k]
         g.fill[k] = t.start[k]
     for late in (False, True):
         for k in range(count):
-            c = touch(t, k)
-            if c.ints[TI_EDGE] >= 0:
+            c = element(t, k)
+            if c.ints[EI_EDGE] >= 0:
                 island = _island(e, c)
-                if _is_late(e.w.solver, island, c.ints[TI_EDGE]) == late:
+                if _is_late(e.w.solver, island, c.ints[EI_EDGE]) == late:
                     t.list[g.fill[island]] = k
                     g.fill[island] += 1
     return OK
@@ -516,30 +407,6 @@ def _moving(e: StepContext, i: int) -> int:
 
 
 @kernel
-def _island(e: StepContext, c: Touch) -> int:
+def _island(e: StepContext, c: Element) -> int:
     """Island of a contact."""
-    return edge_island(e.w.solver.graph, c.ints[TI_EDGE])
-
-
-@kernel
-def _changed(twist: PtrF8, c: Touch, dt: float) -> bool:
-    """Whether a contact has to be looked at again where the bodies really go."""
-    f = c.floats
-    if c.ints[TI_KIND] == SPRING_KIND or not f[TF_F] > 0.0:
-        return False
-    un, w1, w2, u1, u2, wn = local_twist(c, twist)
-    star = off(f, TF_U)
-    if abs(f[TF_F] - f[TF_LAG]) > FORCE_CHANGE * f[TF_F] and f[TF_MU] > 0.0:
-        return True
-    width = sqrt(max(f[TF_S], 0.0))
-    depth = abs(f[TF_H]) if c.ints[TI_KIND] == POINT_KIND else abs(f[TF_H]) / f[TF_S]
-    tilt = abs(w1 - star[1]) + abs(w2 - star[2])
-    reach = width
-    if (
-        f[TF_CURVED] > 0.0 and c.ints[TI_KIND] != POINT_KIND
-    ):  # a strip reaches further than its area tells
-        reach = max(width, sqrt(3.0 * (f[TF_JXX] + f[TF_JYY]) / f[TF_S]))
-    if dt * (abs(un - star[0]) + tilt * reach) > DEPTH_CHANGE * depth + FLAT * width:
-        return True
-    slip = abs(u1 - star[3]) + abs(u2 - star[4]) + abs(wn - star[5]) * width
-    return bool(dt * slip > SLIP_CHANGE * width)
+    return edge_island(e.w.solver.graph, c.ints[EI_EDGE])

@@ -131,7 +131,7 @@ class RigidStepper:
             pairs.used[1] = free + had
             work = work._replace(pairs=pairs, tree=new_tree(len(work.world.stamp), 2 * had))
         elif status == SOLVER_FULL:
-            t, g = work.solver.touches, work.solver.graph
+            t, g = work.solver.elements, work.solver.graph
             work = work._replace(
                 solver=new_solver(
                     len(g.parent),
@@ -311,4 +311,4 @@ class ImplicitStepper(RigidStepper):
     def fill_packet(self, body: int, mass: float, time: float, number: int, packet: Array) -> None:
         """Planes of the contacts on a held body, their wrench and stiffness."""
         c = self.arrays
-        make_packet(c.sizes, c.state, c.work.solver.touches, mass, body, time, number, packet)
+        make_packet(c.sizes, c.state, c.work.solver.elements, mass, body, time, number, packet)

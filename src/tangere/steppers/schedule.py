@@ -11,10 +11,10 @@ from math import inf
 from tangere._jit import kernel
 from tangere._ptr import add, load, relax, store
 from tangere.contact.convex.set_up import MEET, gather_part
+from tangere.elements.step_context import StepContext, stamped
 from tangere.implicit.conjugate_gradients import gradient_part
 from tangere.implicit.large import FORCE, is_large, large_part, solve_large_island
 from tangere.implicit.newton import solve_island
-from tangere.implicit.step_context import StepContext, stamped
 from tangere.implicit.task_queue import (
     ISLAND,
     JOB,

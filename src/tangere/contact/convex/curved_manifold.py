@@ -34,78 +34,49 @@ from tangere.contact.convex.polygons import (
     Layout,
 )
 from tangere.elements.columns import (
-    PATCH_KIND,
-    POINT_KIND,
-    TF_AREA,
-    TF_C,
-    TF_CURVED,
-    TF_DEPTH,
-    TF_F,
-    TF_H,
-    TF_HX,
-    TF_HY,
-    TF_JXX,
-    TF_JXY,
-    TF_JYY,
-    TF_LEAD,
-    TF_LIES,
-    TF_N,
-    TF_RATIO,
-    TF_REACH,
-    TF_RHO_A,
-    TF_RHO_B,
-    TF_RISE,
-    TF_ROLLS,
-    TF_S,
-    TF_SHARE,
-    TF_SIZE,
-    TF_T1,
-    TF_T2,
-    TF_TILT1,
-    TF_TILT2,
-    TF_TRUE,
-    TF_U,
-    TF_YAW,
-    TI_A,
-    TI_B,
-    TI_FAN,
-    TI_KIND,
-    TI_NEAR,
-    TI_POLYGON,
-    TI_POLYGONS,
-    TI_SPINS,
-    TI_SQUARE,
-    Touch,
-    lead_power,
-    local_twist,
+    EF_CURVED,
+    EF_DEPTH,
+    EF_LIES,
+    EF_RATIO,
+    EF_REACH,
+    EF_RHO_A,
+    EF_RHO_B,
+    EF_RISE,
+    EF_ROLLS,
+    EF_SHARE,
+    EF_SIZE,
+    EF_T1,
+    EF_T2,
+    EF_TILT1,
+    EF_TILT2,
+    EF_TRUE,
+    EF_YAW,
+    EI_A,
+    EI_B,
+    EI_FAN,
+    EI_NEAR,
+    EI_POLYGON,
+    EI_POLYGONS,
+    EI_SPINS,
+    EI_SQUARE,
+    Element,
 )
-from tangere.implicit.step_context import StepContext, moves
+from tangere.elements.fan import MOMENTS, add_moments
+from tangere.elements.patch import place_patch
+from tangere.elements.point import place_point
+from tangere.elements.step_context import StepContext
 from tangere.maths.quat import turn, turn_back
 from tangere.maths.vec import Vec3, dot, sub
 from tangere.model import OK, PI_BODY_A, PI_PART_A, PI_PART_B, SOLVER_FULL
 
-# Motion that mirrors that before does so up to this share of the loss; after a lead was cut.
-MIRRORED, NEARLY = 1e-3, 2e-2
-
-
-@kernel
-def at_point(c: Touch, point: Vec3, depth: float) -> None:
-    """Make a contact one at a single point."""
-    f = c.floats
-    c.ints[TI_KIND], c.ints[TI_POLYGONS], c.ints[TI_NEAR] = POINT_KIND, 0, 0
-    f[TF_C], f[TF_C + 1], f[TF_C + 2] = point
-    f[TF_S], f[TF_TRUE], f[TF_REACH], f[TF_AREA] = 0.0, 0.0, 0.0, 1.0
-    f[TF_JXX], f[TF_JXY], f[TF_JYY] = 0.0, 0.0, 0.0
-    f[TF_H], f[TF_HX], f[TF_HY] = depth, 0.0, 0.0
-
 
 @kernel
 def lay_curved_patch(
-    e: StepContext, c: Touch, ints: PtrI4, n: Vec3, point: Vec3, moved: float, face: int
+    e: StepContext, c: Element, ints: PtrI4, n: Vec3, point: Vec3, moved: float, face: int
 ) -> int:
     """Give a contact of which a part is curved its patch; OK or SOLVER_FULL."""
     f = c.floats
-    depth, size = f[TF_DEPTH], f[TF_SIZE]
+    depth, size = f[EF_DEPTH], f[EF_SIZE]
     out = Layout(local_i4(8), local_f8(960), local_f8(30))  # see MAX_POLYGONS …
     b = solid_of(e.m, e.h, e.e, e.w.world, ints[PI_PART_B], e.stamp)
     a = b
@@ -116,58 +87,28 @@ def lay_curved_patch(
         a = solid_of(e.m, e.h, e.e, e.w.world, ints[PI_PART_A], e.stamp)
         lay_curved(a, b, n, point, depth, moved, face, size, e.margin, out)
     d = out.data
-    f[TF_RHO_A], f[TF_RHO_B], f[TF_CURVED] = d[L_RHO_A], d[L_RHO_B], d[L_CURVED]
+    f[EF_RHO_A], f[EF_RHO_B], f[EF_CURVED] = d[L_RHO_A], d[L_RHO_B], d[L_CURVED]
     for k in range(4):
-        f[TF_SHARE + k] = d[L_SHARE + k]
-    f[TF_ROLLS] = d[L_ROLL]
+        f[EF_SHARE + k] = d[L_SHARE + k]
+    f[EF_ROLLS] = d[L_ROLL]
     if e.options.single_point:
-        at_point(c, point, depth)
+        place_point(c, point, depth)
         for k in range(3):  # turning about a point tilts nothing
-            f[TF_TILT1 + k], f[TF_TILT2 + k] = 0.0, 0.0
+            f[EF_TILT1 + k], f[EF_TILT2 + k] = 0.0, 0.0
         return OK
     if d[L_SPINS] > 0.0:
-        i = c.ints[TI_A if d[L_SPINS] == 1.0 else TI_B]
-        c.ints[TI_SPINS] = i
-        f[TF_YAW], f[TF_RISE], f[TF_LIES] = 0.0, 0.0, d[L_LIES]
+        i = c.ints[EI_A if d[L_SPINS] == 1.0 else EI_B]
+        c.ints[EI_SPINS] = i
+        f[EF_YAW], f[EF_RISE], f[EF_LIES] = 0.0, 0.0, d[L_LIES]
         if d[L_LIES] > 0.0:
-            f[TF_YAW], f[TF_RISE] = _turned(e, i, b.axis if i == c.ints[TI_B] else a.axis, n, d)
+            f[EF_YAW], f[EF_RISE] = _turned(e, i, b.axis if i == c.ints[EI_B] else a.axis, n, d)
     if d[L_TILT1] == 0.0 and d[L_TILT2] == 0.0:
-        c.ints[TI_SQUARE] = 1
-    f[TF_TRUE], f[TF_RATIO] = d[L_AREA], d[L_RATIO]
+        c.ints[EI_SQUARE] = 1
+    f[EF_TRUE], f[EF_RATIO] = d[L_AREA], d[L_RATIO]
     for k in range(3):
-        f[TF_T1 + k], f[TF_T2 + k] = d[L_T1 + k], d[L_T2 + k]
-        f[TF_TILT1 + k], f[TF_TILT2 + k] = d[L_TILT1] * d[L_T1 + k], d[L_TILT2] * d[L_T2 + k]
+        f[EF_T1 + k], f[EF_T2 + k] = d[L_T1 + k], d[L_T2 + k]
+        f[EF_TILT1 + k], f[EF_TILT2 + k] = d[L_TILT1] * d[L_T1 + k], d[L_TILT2] * d[L_T2 + k]
     return _fans(e, c, point, moved, out)
-
-
-@kernel
-def cut_lead(e: StepContext, c: Touch, wholly: bool) -> bool:
-    """Whether a patch that turns would be given energy by its lead; it then has less, or none.
-
-    The forces work on the bodies by ½ dt f·J (v + v₀) = dt f·u − dt f·(lead + ½ J (v − v₀)), with
-    v₀ without gravity. What springs and friction know of is f·u; the rest has to be a loss. It is
-    none where the motion mirrors that before, as of a cone that rolls.
-    """
-    f = c.floats
-    if c.ints[TI_KIND] != PATCH_KIND or c.ints[TI_SPINS] < 0 or not f[TF_F] > 0.0:
-        return False
-    ahead, lead, force = e.w.solver.ahead, off(f, TF_LEAD), off(f, TF_F)
-    now, before = local_twist(c, ahead.twist), local_twist(c, ahead.free)
-    given, lost = lead_power(c), 0.0
-    for q in range(6):
-        lost += 0.5 * force[q] * (now[q] - before[q])
-    free = (1.0 if moves(e, c.ints[TI_B]) else 0.0) - (1.0 if moves(e, c.ints[TI_A]) else 0.0)
-    for k in range(3):  # gravity along the force
-        along = force[0] * f[TF_N + k] + force[3] * f[TF_T1 + k] + force[4] * f[TF_T2 + k]
-        lost += 0.5 * free * e.dt * e.m.gravity[k] * along
-    lost = max(0.0, lost)
-    if given <= (1.0 + (NEARLY if wholly else MIRRORED)) * lost:
-        return False
-    share = 0.0 if wholly else lost / given
-    for q in range(6):
-        f[TF_U + q] -= (1.0 - share) * lead[q]
-        lead[q] *= share
-    return True
 
 
 @kernel
@@ -184,18 +125,19 @@ def _turned(e: StepContext, i: int, axis: Vec3, n: Vec3, d: PtrF8) -> tuple[floa
 
 
 @kernel
-def _fans(e: StepContext, c: Touch, point: Vec3, moved: float, out: Layout) -> int:
+def _fans(e: StepContext, c: Element, point: Vec3, moved: float, out: Layout) -> int:
     """Spread a contact over the polygons of a layout, each a fan about its middle."""
-    f, t = c.floats, e.w.solver.touches
+    f, t = c.floats, e.w.solver.elements
     count, points = int(out.data[L_COUNT]), int(out.data[L_CORNERS])
     points += count
     polygon, fan = add(t.used, 1, count), add(t.used, 2, points)
     if max(polygon + count, fan + points) > e.rooms[2]:
         return SOLVER_FULL
-    c.ints[TI_POLYGON], c.ints[TI_POLYGONS], c.ints[TI_FAN] = polygon, count, fan
-    c.ints[TI_KIND], c.ints[TI_NEAR], f[TF_REACH] = PATCH_KIND, 0, 0.0
-    s0, sx, sy, sxx, sxy, syy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    h0, hx, hy = 0.0, 0.0, 0.0
+    c.ints[EI_POLYGON], c.ints[EI_POLYGONS], c.ints[EI_FAN] = polygon, count, fan
+    c.ints[EI_NEAR], f[EF_REACH] = 0, 0.0
+    m = local_f8(9)
+    for k in range(MOMENTS):
+        m[k] = 0.0
     source, at = out.points, off(t.fan, 3 * fan)
     for k in range(count):
         corners = out.corners[k]
@@ -206,38 +148,11 @@ def _fans(e: StepContext, c: Touch, point: Vec3, moved: float, out: Layout) -> i
             row[0], row[1], row[2] = p[0], p[1], p[2] - moved
             ox, oy, od = ox + p[0] / corners, oy + p[1] / corners, od + row[2] / corners
         at[0], at[1], at[2] = ox, oy, od
-        a = off(at, 3 * corners)
-        for i in range(1, corners + 1):
-            b = off(at, 3 * i)
-            area = 0.5 * ((a[0] - ox) * (b[1] - oy) - (a[1] - oy) * (b[0] - ox))
-            mx, my, md = (
-                (ox + a[0] + b[0]) / 3.0,
-                (oy + a[1] + b[1]) / 3.0,
-                (od + a[2] + b[2]) / 3.0,
-            )
-            s0 += area
-            sx += area * mx
-            sy += area * my
-            h0 += area * md
-            sxx += area * (0.75 * mx * mx + (ox * ox + a[0] * a[0] + b[0] * b[0]) / 12.0)
-            sxy += area * (0.75 * mx * my + (ox * oy + a[0] * a[1] + b[0] * b[1]) / 12.0)
-            syy += area * (0.75 * my * my + (oy * oy + a[1] * a[1] + b[1] * b[1]) / 12.0)
-            hx += area * (0.75 * mx * md + (ox * od + a[0] * a[2] + b[0] * b[2]) / 12.0)
-            hy += area * (0.75 * my * md + (oy * od + a[1] * a[2] + b[1] * b[2]) / 12.0)
-            a = b
+        add_moments(at, corners, m)
         source, at = off(source, 3 * corners), off(at, 3 * (corners + 1))
-    depth, size = f[TF_DEPTH], f[TF_SIZE]
-    if not s0 > POINT_PATCH * size * size:  # an apex
-        at_point(c, point, depth / 3.0 if depth > 0.0 else depth)
+    depth, size = f[EF_DEPTH], f[EF_SIZE]
+    if not m[0] > POINT_PATCH * size * size:  # an apex
+        place_point(c, point, depth / 3.0 if depth > 0.0 else depth)
         return OK
-    cx, cy = sx / s0, sy / s0
-    for i in range(fan, fan + points):
-        row = off(t.fan, 3 * i)
-        row[0] -= cx
-        row[1] -= cy
-    f[TF_S] = s0
-    f[TF_JXX], f[TF_JXY], f[TF_JYY] = sxx - cx * sx, sxy - cx * sy, syy - cy * sy
-    f[TF_H], f[TF_HX], f[TF_HY] = h0, hx - cx * h0, hy - cy * h0
-    for i in range(3):
-        f[TF_C + i] = point[i] + cx * f[TF_T1 + i] + cy * f[TF_T2 + i]
+    place_patch(t, c, point, m, fan, fan + points)
     return OK

@@ -21,7 +21,7 @@ from tangere.collision.solids import (
     support,
     top,
 )
-from tangere.implicit.step_context import StepContext
+from tangere.elements.step_context import StepContext
 from tangere.maths.vec import Vec3, axpy, dot, scale
 from tangere.model import (
     FOUND,

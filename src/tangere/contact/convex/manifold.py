@@ -32,44 +32,38 @@ from tangere.collision.narrow import thinner, world_view
 from tangere.collision.solids import (
     is_curved,
 )
-from tangere.contact.convex.curved_manifold import at_point, lay_curved_patch
+from tangere.contact.convex.curved_manifold import lay_curved_patch
 from tangere.contact.convex.options import DEEP, DUAL, POINT_PATCH
 from tangere.contact.convex.patch_integrals import EXTRA, POINT, measure
 from tangere.elements.columns import (
-    PATCH_KIND,
-    TF_C,
-    TF_CURVED,
-    TF_DEPTH,
-    TF_H,
-    TF_HX,
-    TF_HY,
-    TF_JXX,
-    TF_JXY,
-    TF_JYY,
-    TF_N,
-    TF_RATIO,
-    TF_REACH,
-    TF_RHO_A,
-    TF_RHO_B,
-    TF_ROLLS,
-    TF_S,
-    TF_SIZE,
-    TF_T1,
-    TF_T2,
-    TF_TILT1,
-    TF_TILT2,
-    TF_TRUE,
-    TI_FAN,
-    TI_KIND,
-    TI_NEAR,
-    TI_POLYGON,
-    TI_POLYGONS,
-    TI_SLOT,
-    TI_SPINS,
-    TI_SQUARE,
-    Touch,
+    EF_CURVED,
+    EF_DEPTH,
+    EF_N,
+    EF_RATIO,
+    EF_REACH,
+    EF_RHO_A,
+    EF_RHO_B,
+    EF_ROLLS,
+    EF_S,
+    EF_SIZE,
+    EF_T1,
+    EF_T2,
+    EF_TILT1,
+    EF_TILT2,
+    EF_TRUE,
+    EI_FAN,
+    EI_NEAR,
+    EI_POLYGON,
+    EI_POLYGONS,
+    EI_SLOT,
+    EI_SPINS,
+    EI_SQUARE,
+    Element,
 )
-from tangere.implicit.step_context import PASSES, StepContext
+from tangere.elements.fan import MOMENTS, add_moments
+from tangere.elements.patch import place_patch
+from tangere.elements.point import place_point
+from tangere.elements.step_context import PASSES, StepContext
 from tangere.maths.vec import Vec3, basis
 from tangere.model import (
     NF,
@@ -96,12 +90,12 @@ MOST_CROSSED = 64
 
 
 @kernel
-def lay_out(e: StepContext, c: Touch) -> int:
+def lay_out(e: StepContext, c: Element) -> int:
     """Give a listed contact its axes and its patch, or a single point; returns OK or what is full.
 
     By what `meet` has found.
     """
-    slot = c.ints[TI_SLOT]
+    slot = c.ints[EI_SLOT]
     ints, row = off(e.w.pairs.ints, NI * slot), off(e.w.pairs.floats, NF * slot)
     n = (row[PF_NORMAL], row[PF_NORMAL + 1], row[PF_NORMAL + 2])
     found = off(row, PF_MEET)
@@ -114,17 +108,17 @@ def lay_out(e: StepContext, c: Touch) -> int:
     t1, t2 = basis(n)
     f = c.floats
     for i in range(3):
-        f[TF_N + i], f[TF_T1 + i], f[TF_T2 + i] = n[i], t1[i], t2[i]
-        f[TF_TILT1 + i], f[TF_TILT2 + i] = t1[i], t2[i]
-    f[TF_DEPTH], f[TF_SIZE] = depth, size
-    f[TF_RHO_A], f[TF_RHO_B], f[TF_CURVED], f[TF_RATIO] = 0.0, 0.0, 0.0, 1.0
-    f[TF_ROLLS] = 0.0
-    c.ints[TI_SPINS], c.ints[TI_SQUARE] = -1, 0
+        f[EF_N + i], f[EF_T1 + i], f[EF_T2 + i] = n[i], t1[i], t2[i]
+        f[EF_TILT1 + i], f[EF_TILT2 + i] = t1[i], t2[i]
+    f[EF_DEPTH], f[EF_SIZE] = depth, size
+    f[EF_RHO_A], f[EF_RHO_B], f[EF_CURVED], f[EF_RATIO] = 0.0, 0.0, 0.0, 1.0
+    f[EF_ROLLS] = 0.0
+    c.ints[EI_SPINS], c.ints[EI_SQUARE] = -1, 0
     curved = is_curved(e.m, e.h, q) or (not on_floor and is_curved(e.m, e.h, ints[PI_PART_A]))
     if curved and int(found[5]) != FACETS:
         return lay_curved_patch(e, c, ints, n, point, moved, int(found[5]))
     if e.options.single_point:
-        at_point(c, point, depth)
+        place_point(c, point, depth)
         return OK
     if on_floor:
         return _on_floor(e, c, ints, n, point, moved)
@@ -132,12 +126,12 @@ def lay_out(e: StepContext, c: Touch) -> int:
 
 
 @kernel
-def _between(e: StepContext, c: Touch, ints: PtrI4, n: Vec3, point: Vec3, moved: float) -> int:
+def _between(e: StepContext, c: Element, ints: PtrI4, n: Vec3, point: Vec3, moved: float) -> int:
     """Patch of two convex parts."""
     p, q = ints[PI_PART_A], ints[PI_PART_B]
     a = world_view(e.m, e.h, e.e, e.w.world, p, e.stamp)
     b = world_view(e.m, e.h, e.e, e.w.world, q, e.stamp)
-    depth, size = c.floats[TF_DEPTH], c.floats[TF_SIZE]
+    depth, size = c.floats[EF_DEPTH], c.floats[EF_SIZE]
     extra = 0.0
     if depth > DEEP * size:
         extra = max(0.0, depth - thinner(a, b, n))
@@ -165,7 +159,7 @@ def _between(e: StepContext, c: Touch, ints: PtrI4, n: Vec3, point: Vec3, moved:
 
 
 @kernel
-def _on_floor(e: StepContext, c: Touch, ints: PtrI4, n: Vec3, point: Vec3, moved: float) -> int:
+def _on_floor(e: StepContext, c: Element, ints: PtrI4, n: Vec3, point: Vec3, moved: float) -> int:
     """Patch of a part on a half-space."""
     source = off(e.m.floor_plane, 4 * (ints[PI_BODY_A] - e.z.bodies))
     plane = local_f8(4)
@@ -175,7 +169,7 @@ def _on_floor(e: StepContext, c: Touch, ints: PtrI4, n: Vec3, point: Vec3, moved
     b = world_view(e.m, e.h, e.e, e.w.world, ints[PI_PART_B], e.stamp)
     soup = e.w.soup
     soup.start[0] = 0
-    eps = ON_PLANE * c.floats[TF_SIZE]
+    eps = ON_PLANE * c.floats[EF_SIZE]
     last = clip_floor(b, plane, eps, soup, 0, e.rooms[0])
     every = last
     if last >= 0 and moved == 0.0 and _looks_beside(e, ints):
@@ -219,7 +213,7 @@ def _shift(b: View, n: Vec3, way: float) -> None:
 @kernel
 def _patch(
     e: StepContext,
-    c: Touch,
+    c: Element,
     point: Vec3,
     side: float,
     two_sided: bool,
@@ -233,12 +227,10 @@ def _patch(
 
     Depth is the chord. Where edge lies on edge it has a crease across each polygon, which is cut
     there: between its corners, where the depth is zero, the fan would miss most of it.
-
-    Integrals: for affine g, q on a triangle of area S,  ∫ g q = S (3/4 ḡ q̄ + 1/12 Σ gᵢ qᵢ).
     """
-    t, soup = e.w.solver.touches, e.w.soup
+    t, soup = e.w.solver.elements, e.w.soup
     f = c.floats
-    depth, size = f[TF_DEPTH], f[TF_SIZE]
+    depth, size = f[EF_DEPTH], f[EF_SIZE]
     first, end, near, chord = 0, last, every, two_sided
     apart = e.margin if two_sided else 0.0  # what they were moved; a floor is only cut higher
     if two_sided and _crossed(soup, last, side):
@@ -259,10 +251,11 @@ def _patch(
     polygon, fan = add(t.used, 1, count + beside), add(t.used, 2, points)
     if max(polygon + count + beside, fan + points) > e.rooms[2]:
         return SOLVER_FULL
-    c.ints[TI_POLYGON], c.ints[TI_POLYGONS], c.ints[TI_FAN] = polygon, count, fan
-    c.ints[TI_NEAR] = beside
-    s0, sx, sy, sxx, sxy, syy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    h0, hx, hy, reach = 0.0, 0.0, 0.0, 0.0
+    c.ints[EI_POLYGON], c.ints[EI_POLYGONS], c.ints[EI_FAN] = polygon, count, fan
+    c.ints[EI_NEAR] = beside
+    m, reach = local_f8(9), 0.0
+    for k in range(MOMENTS):
+        m[k] = 0.0
     for poly in range(first, stop):
         if soup.slope[4 * poly] != side or end <= poly < near:
             continue
@@ -277,36 +270,12 @@ def _patch(
         if poly >= end:
             reach += _area(soup.plane, soup.start[poly], soup.start[poly + 1])
             continue
-        ox, oy, d = at[0], at[1], at[2]
-        a = off(at, 3 * corners)
-        for i in range(1, corners + 1):
-            b = off(at, 3 * i)
-            area = 0.5 * ((a[0] - ox) * (b[1] - oy) - (a[1] - oy) * (b[0] - ox))
-            mx, my, md = (ox + a[0] + b[0]) / 3.0, (oy + a[1] + b[1]) / 3.0, (d + a[2] + b[2]) / 3.0
-            s0 += area
-            sx += area * mx
-            sy += area * my
-            h0 += area * md
-            sxx += area * (0.75 * mx * mx + (ox * ox + a[0] * a[0] + b[0] * b[0]) / 12.0)
-            sxy += area * (0.75 * mx * my + (ox * oy + a[0] * a[1] + b[0] * b[1]) / 12.0)
-            syy += area * (0.75 * my * my + (oy * oy + a[1] * a[1] + b[1] * b[1]) / 12.0)
-            hx += area * (0.75 * mx * md + (ox * d + a[0] * a[2] + b[0] * b[2]) / 12.0)
-            hy += area * (0.75 * my * md + (oy * d + a[1] * a[2] + b[1] * b[2]) / 12.0)
-            a = b
-    if not s0 > POINT_PATCH * size * size:
-        at_point(c, point, depth / 3.0 if depth > 0.0 else depth)
+        add_moments(at, corners, m)
+    if not m[0] > POINT_PATCH * size * size:
+        place_point(c, point, depth / 3.0 if depth > 0.0 else depth)
         return OK
-    cx, cy = sx / s0, sy / s0
-    for i in range(c.ints[TI_FAN], fan):
-        row = off(t.fan, 3 * i)
-        row[0] -= cx
-        row[1] -= cy
-    c.ints[TI_KIND] = PATCH_KIND
-    f[TF_S], f[TF_TRUE], f[TF_REACH] = s0, s0, reach
-    f[TF_JXX], f[TF_JXY], f[TF_JYY] = sxx - cx * sx, sxy - cx * sy, syy - cy * sy
-    f[TF_H], f[TF_HX], f[TF_HY] = h0, hx - cx * h0, hy - cy * h0
-    for i in range(3):
-        f[TF_C + i] = point[i] + cx * f[TF_T1 + i] + cy * f[TF_T2 + i]
+    place_patch(t, c, point, m, c.ints[EI_FAN], fan)
+    f[EF_TRUE], f[EF_REACH] = f[EF_S], reach
     return OK
 
 

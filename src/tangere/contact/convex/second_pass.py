@@ -8,18 +8,16 @@ from tangere._jit import kernel
 from tangere._ptr import off
 from tangere.contact.convex.set_up import end_of_two, look
 from tangere.elements.columns import (
-    SPRING_KIND,
-    TI_A,
-    TI_B,
-    TI_EDGE,
-    TI_KIND,
-    TI_NEW,
-    Touch,
-    touch,
+    EI_A,
+    EI_B,
+    EI_EDGE,
+    EI_NEW,
+    Element,
+    element,
 )
-from tangere.implicit.step_context import StepContext
+from tangere.elements.step_context import StepContext
 from tangere.model import NI, OK, PI_BODY_A, PI_BODY_B
-from tangere.solver import NTF, NTI
+from tangere.solver import NEF, NEI
 
 # A body strays if it goes elsewhere than the guess had it by this share of the margin.
 STRAY = 0.25
@@ -32,37 +30,38 @@ def gather_again(e: StepContext, fresh: bool) -> bool:
     The others stay as they are: each contact knows the guess that it was found with. False if there
     is no room or a contact comes or goes; then all have to be gathered.
     """
-    t, pairs = e.w.solver.touches, e.w.pairs
+    t, pairs = e.w.solver.elements, e.w.pairs
     listed, old, at = t.used[0], 0, 0
+    contacts = listed - e.z.springs  # springs come last
     while at < pairs.used[0]:
         end = end_of_two(e, at)
         ints = off(pairs.ints, NI * pairs.slot[at])
         a, b = ints[PI_BODY_A], ints[PI_BODY_B]
         first, marked = old, _strays(e, a) or _strays(e, b)
-        while old < listed and touch(t, old).ints[TI_A] == a and touch(t, old).ints[TI_B] == b:
-            if touch(t, old).ints[TI_KIND] == SPRING_KIND:  # these come last
-                break
-            marked = marked or touch(t, old).ints[TI_NEW] == 1
+        while (
+            old < contacts and element(t, old).ints[EI_A] == a and element(t, old).ints[EI_B] == b
+        ):
+            marked = marked or element(t, old).ints[EI_NEW] == 1
             old += 1
         if marked:  # the new ones, listed behind all others, take the places of the old ones
             if look(e, at, end, fresh) != OK or t.used[0] - listed != old - first:
                 return False
             for k in range(first, old):
-                _replace(touch(t, k), touch(t, listed + k - first))
+                _replace(element(t, k), element(t, listed + k - first))
             t.used[0] = listed
         at = end
     return True
 
 
 @kernel
-def _replace(c: Touch, new: Touch) -> None:
+def _replace(c: Element, new: Element) -> None:
     """Put a contact in the place of another between the same bodies."""
-    edge = c.ints[TI_EDGE]
-    for k in range(NTI):
+    edge = c.ints[EI_EDGE]
+    for k in range(NEI):
         c.ints[k] = new.ints[k]
-    for k in range(NTF):
+    for k in range(NEF):
         c.floats[k] = new.floats[k]
-    c.ints[TI_EDGE] = edge
+    c.ints[EI_EDGE] = edge
 
 
 @kernel

@@ -26,69 +26,63 @@ from tangere.contact.convex.detect import meet
 from tangere.contact.convex.manifold import lay_out
 from tangere.contact.convex.options import FIXED, NONE, SMALL_GYRATION
 from tangere.elements.columns import (
+    EF_ARM_A,
+    EF_ARM_B,
+    EF_B,
+    EF_BOUNCE,
+    EF_BT,
+    EF_C,
+    EF_CURVED,
+    EF_D,
+    EF_DEPTH,
+    EF_E,
+    EF_GYRATION,
+    EF_HELD,
+    EF_K,
+    EF_KT,
+    EF_LAG,
+    EF_LEAD,
+    EF_LIES,
+    EF_MEETS,
+    EF_MU,
+    EF_N,
+    EF_PRESSED,
+    EF_R1,
+    EF_R2,
+    EF_RHO_A,
+    EF_RHO_B,
+    EF_RISE,
+    EF_ROLLS,
+    EF_SHARE,
+    EF_SIZE,
+    EF_STORED,
+    EF_T1,
+    EF_T2,
+    EF_TH,
+    EF_TILT1,
+    EF_TILT2,
+    EF_TRUE,
+    EF_U,
+    EF_WEIGHT,
+    EF_YAW,
+    EF_YIELDED,
+    EI_A,
+    EI_B,
+    EI_EARLY,
+    EI_LIMITED,
+    EI_MODE,
+    EI_NEW,
+    EI_SLOT,
+    EI_SPINS,
     HOLDS,
-    PATCH_KIND,
     SLIDES,
-    TF_AREA,
-    TF_ARM_A,
-    TF_ARM_B,
-    TF_B,
-    TF_BOUNCE,
-    TF_BT,
-    TF_C,
-    TF_CURVED,
-    TF_D,
-    TF_DEPTH,
-    TF_E,
-    TF_HELD,
-    TF_JXX,
-    TF_JYY,
-    TF_K,
-    TF_KT,
-    TF_LAG,
-    TF_LEAD,
-    TF_LIES,
-    TF_MEETS,
-    TF_MU,
-    TF_N,
-    TF_PRESSED,
-    TF_R1,
-    TF_R2,
-    TF_RATIO,
-    TF_REACH,
-    TF_RHO_A,
-    TF_RHO_B,
-    TF_RISE,
-    TF_ROLLS,
-    TF_S,
-    TF_SHARE,
-    TF_SIZE,
-    TF_STORED,
-    TF_T1,
-    TF_T2,
-    TF_TH,
-    TF_TILT1,
-    TF_TILT2,
-    TF_TRUE,
-    TF_U,
-    TF_YAW,
-    TF_YIELDED,
-    TI_A,
-    TI_B,
-    TI_EARLY,
-    TI_KIND,
-    TI_MODE,
-    TI_NEW,
-    TI_RUBS,
-    TI_SLOT,
-    TI_SPINS,
-    Touch,
+    Element,
+    element,
     local_twist,
-    touch,
 )
-from tangere.elements.contact_energy import SMALL_RESERVE, imprint, set_limit, start_energy
 from tangere.elements.contact_law import FORGET, KAPPA, pair_law, spring_ends
-from tangere.implicit.step_context import PASSES, StepContext
+from tangere.elements.element import SMALL_RESERVE, imprint, normalise, set_limit, start_energy
+from tangere.elements.step_context import PASSES, StepContext
 from tangere.implicit.task_queue import (
     FAULT,
     LEAST,
@@ -142,7 +136,7 @@ def gather(e: StepContext, fresh: bool) -> int:
 
     fresh: the first step, whose overlaps count as springs under load.
     """
-    t, q = e.w.solver.touches, e.w.solver.queue
+    t, q = e.w.solver.elements, e.w.solver.queue
     t.used[0], t.used[1], t.used[2] = 0, 0, 0
     store(q, FAULT, OK)
     store(q, OPEN, 1)
@@ -169,7 +163,7 @@ def _all_parts(e: StepContext, task: int) -> None:
 @kernel
 def _items(e: StepContext, task: int) -> int:
     """How many pairs or contacts a task is for."""
-    return int(e.w.pairs.used[0] if task == MEET else e.w.solver.touches.used[0])
+    return int(e.w.pairs.used[0] if task == MEET else e.w.solver.elements.used[0])
 
 
 @kernel
@@ -180,7 +174,7 @@ def gather_part(e: StepContext, task: int, part: int) -> None:
         for k in range(first, end):
             meet(e, k)
         return
-    t = e.w.solver.touches
+    t = e.w.solver.elements
     k = first
     while k < end and k > 0 and _same_bodies(e, k - 1, k):
         k += 1  # of two bodies whose contacts begin in another part
@@ -198,8 +192,8 @@ def gather_part(e: StepContext, task: int, part: int) -> None:
 @kernel
 def _same_bodies(e: StepContext, one: int, two: int) -> bool:
     """Whether two contacts are of the same two bodies."""
-    c, d = touch(e.w.solver.touches, one), touch(e.w.solver.touches, two)
-    return bool(c.ints[TI_A] == d.ints[TI_A] and c.ints[TI_B] == d.ints[TI_B])
+    c, d = element(e.w.solver.elements, one), element(e.w.solver.elements, two)
+    return bool(c.ints[EI_A] == d.ints[EI_A] and c.ints[EI_B] == d.ints[EI_B])
 
 
 @kernel
@@ -221,25 +215,25 @@ def look(e: StepContext, at: int, end: int, fresh: bool) -> int:
     """List the contacts of two bodies, whose pairs are at…end−1, behind all others."""
     for k in range(at, end):
         meet(e, k)
-    first = e.w.solver.touches.used[0]
+    first = e.w.solver.elements.used[0]
     status = _list(e, at, end)
     if status == OK:
-        status = _lay_out(e, first, e.w.solver.touches.used[0], fresh)
+        status = _lay_out(e, first, e.w.solver.elements.used[0], fresh)
     return status
 
 
 @kernel
 def _list(e: StepContext, at: int, end: int) -> int:
     """List the pairs at…end−1 that meet as contacts; OK, or SOLVER_FULL."""
-    t, pairs = e.w.solver.touches, e.w.pairs
+    t, pairs = e.w.solver.elements, e.w.pairs
     for k in range(at, end):
         if pairs.live[k] == FOUND:
             if t.used[0] >= e.rooms[1]:
                 return SOLVER_FULL
-            c, slot = touch(t, t.used[0]), pairs.slot[k]
+            c, slot = element(t, t.used[0]), pairs.slot[k]
             ints = off(pairs.ints, NI * slot)
-            c.ints[TI_A], c.ints[TI_B], c.ints[TI_SLOT] = ints[PI_BODY_A], ints[PI_BODY_B], slot
-            c.ints[TI_NEW] = 1
+            c.ints[EI_A], c.ints[EI_B], c.ints[EI_SLOT] = ints[PI_BODY_A], ints[PI_BODY_B], slot
+            c.ints[EI_NEW] = 1
             t.used[0] += 1
     return OK
 
@@ -248,7 +242,7 @@ def _list(e: StepContext, at: int, end: int) -> int:
 def _lay_out(e: StepContext, first: int, end: int, fresh: bool) -> int:
     """Give the contacts first…end−1 of two bodies their patches and laws; OK or what is full."""
     for k in range(first, end):
-        status = lay_out(e, touch(e.w.solver.touches, k))
+        status = lay_out(e, element(e.w.solver.elements, k))
         if status != OK:
             return status
     if end > first:
@@ -259,54 +253,51 @@ def _lay_out(e: StepContext, first: int, end: int, fresh: bool) -> int:
 @kernel
 def _share(e: StepContext, first: int, end: int, fresh: bool) -> None:
     """Finish the contacts first…end−1 of two bodies: area, law, friction, energy."""
-    t = e.w.solver.touches
+    t = e.w.solver.elements
     area = 0.0
     for k in range(first, end):
-        area += touch(t, k).floats[TF_TRUE]
+        area += element(t, k).floats[EF_TRUE]
     springs, reserve, small, deepest, held = 0.0, 0.0, 0.0, 0.0, 0.0
     soft = e.options.single_point
     for k in range(first, end):
-        c = touch(t, k)
-        i, j = c.ints[TI_A], c.ints[TI_B]
-        if c.ints[TI_KIND] == PATCH_KIND:
-            if e.options.normalization == NONE:
-                c.floats[TF_AREA] = 1.0
-            elif e.options.normalization == FIXED:
-                c.floats[TF_AREA] = min(e.m.face_area[i], e.m.face_area[j])
-            else:
-                c.floats[TF_AREA] = area
-            c.floats[TF_AREA] *= c.floats[TF_RATIO]
-            c.floats[TF_REACH] += c.floats[TF_AREA]
-        row = off(e.w.pairs.floats, NF * c.ints[TI_SLOT])
+        c = element(t, k)
+        i, j = c.ints[EI_A], c.ints[EI_B]
+        if e.options.normalization == NONE:
+            normalise(c, 1.0)
+        elif e.options.normalization == FIXED:
+            normalise(c, min(e.m.face_area[i], e.m.face_area[j]))
+        else:
+            normalise(c, area)
+        row = off(e.w.pairs.floats, NF * c.ints[EI_SLOT])
         springs += row[PF_STORED]
         reserve += row[PF_RESERVE]
-        small += min(row[PF_RESERVE], SMALL_RESERVE * c.floats[TF_SIZE] * row[PF_PRESS])
-        deepest = max(deepest, c.floats[TF_DEPTH] / c.floats[TF_SIZE])
+        small += min(row[PF_RESERVE], SMALL_RESERVE * c.floats[EF_SIZE] * row[PF_PRESS])
+        deepest = max(deepest, c.floats[EF_DEPTH] / c.floats[EF_SIZE])
         _kinematics(e, c)
         _law(e, c, row)
-        c.floats[TF_STORED] = start_energy(t, c)
+        c.floats[EF_STORED] = start_energy(t, c)
         _pressed(e, c)
-        if c.floats[TF_STORED] == 0.0 and c.floats[TF_K] > 0.0:
-            c.floats[TF_MEETS], c.floats[TF_B] = c.floats[TF_B] / e.dt, 0.0
-        held += c.floats[TF_STORED]
-        soft = soft and c.floats[TF_K] * e.dt * e.dt * (e.m.inv_mass[i] + e.m.inv_mass[j]) < SOFT
+        if c.floats[EF_STORED] == 0.0 and c.floats[EF_K] > 0.0:
+            c.floats[EF_MEETS], c.floats[EF_B] = c.floats[EF_B] / e.dt, 0.0
+        held += c.floats[EF_STORED]
+        soft = soft and c.floats[EF_K] * e.dt * e.dt * (e.m.inv_mass[i] + e.m.inv_mass[j]) < SOFT
     # one corner after the other is the deepest point: a soft one takes over what the last one held
     loaded = soft or (fresh and deepest < FIT)
     stored = held if loaded else springs + reserve
     usable = stored
     if not loaded and reserve > small:
-        k = touch(t, first).floats[TF_K]  # the same for all of two bodies
+        k = element(t, first).floats[EF_K]  # the same for all of two bodies
         usable = min(stored, max(springs + small, _recovered(k, springs, held, e.margin)))
     usable = max(0.0, usable)  # what is owed from before counts as nothing stored
     yielded = 1.0 - sqrt(usable / held) if held > usable * (1.0 + SAME_ENERGY) else 0.0
     for k in range(first, end):
-        c = touch(t, k)
+        c = element(t, k)
         if yielded > 0.0:
             imprint(t, c, yielded)
-            c.floats[TF_STORED] *= stored / held
+            c.floats[EF_STORED] *= stored / held
         else:
-            c.floats[TF_STORED] += (stored - held) / (end - first)
-        c.floats[TF_YIELDED] = yielded
+            c.floats[EF_STORED] += (stored - held) / (end - first)
+        c.floats[EF_YIELDED] = yielded
         set_limit(t, c)
 
 
@@ -321,41 +312,41 @@ def _recovered(k: float, springs: float, held: float, margin: float) -> float:
 
 
 @kernel
-def _kinematics(e: StepContext, c: Touch) -> None:
+def _kinematics(e: StepContext, c: Element) -> None:
     """Arms and the guess's local twist.
 
     The force acts at c taken back by the motion of the patch, at one point for both bodies, which
     keeps angular momentum.
     """
     f = c.floats
-    i, j = c.ints[TI_A], c.ints[TI_B]
-    guess, lead = e.w.solver.ahead.guess, off(f, TF_LEAD)
+    i, j = c.ints[EI_A], c.ints[EI_B]
+    guess, lead = e.w.solver.ahead.guess, off(f, EF_LEAD)
     for k in range(6):
         lead[k] = 0.0
     back = _patch_motion(e, c)
     for k in range(3):
-        at = f[TF_C + k] - e.dt * back[k]
-        f[TF_ARM_A + k] = at - e.s.position[3 * i + k]
-        f[TF_ARM_B + k] = at - e.s.position[3 * j + k]
-    out = off(f, TF_D)
-    a0, ax, ay = _sunk(e, c, i, -f[TF_RHO_A])
-    b0, bx, by = _sunk(e, c, j, f[TF_RHO_B])
-    lies = c.ints[TI_SPINS] >= 0 and f[TF_LIES] > 0.0
-    if lies and f[TF_RHO_A] > 0.0 and c.ints[TI_SPINS] == i:  # what rolls slopes as its axis does
-        ax, ay = f[TF_RISE], 0.0
-    if lies and f[TF_RHO_B] > 0.0 and c.ints[TI_SPINS] == j:
-        bx, by = f[TF_RISE], 0.0
+        at = f[EF_C + k] - e.dt * back[k]
+        f[EF_ARM_A + k] = at - e.s.position[3 * i + k]
+        f[EF_ARM_B + k] = at - e.s.position[3 * j + k]
+    out = off(f, EF_D)
+    a0, ax, ay = _sunk(e, c, i, -f[EF_RHO_A])
+    b0, bx, by = _sunk(e, c, j, f[EF_RHO_B])
+    lies = c.ints[EI_SPINS] >= 0 and f[EF_LIES] > 0.0
+    if lies and f[EF_RHO_A] > 0.0 and c.ints[EI_SPINS] == i:  # what rolls slopes as its axis does
+        ax, ay = f[EF_RISE], 0.0
+    if lies and f[EF_RHO_B] > 0.0 and c.ints[EI_SPINS] == j:
+        bx, by = f[EF_RISE], 0.0
     out[0], out[1], out[2] = b0 - a0, bx - ax, by - ay
     if lies:
         _turn_back(e, c)
-    elif c.ints[TI_SPINS] >= 0:
+    elif c.ints[EI_SPINS] >= 0:
         _tilt_axes(e, c)
-    u = off(f, TF_U)
+    u = off(f, EF_U)
     u[0], u[1], u[2], u[3], u[4], u[5] = local_twist(c, guess)
 
 
 @kernel
-def _patch_motion(e: StepContext, c: Touch) -> Vec3:
+def _patch_motion(e: StepContext, c: Element) -> Vec3:
     """Velocity by which the patch of the guess is taken back to the start of the step.
 
     A force that has no torque about a body at the end of the step should have none at its start:
@@ -364,21 +355,21 @@ def _patch_motion(e: StepContext, c: Touch) -> Vec3:
     both are flat, the lighter one.
     """
     f, guess = c.floats, e.w.solver.ahead.guess
-    i, j = c.ints[TI_A], c.ints[TI_B]
+    i, j = c.ints[EI_A], c.ints[EI_B]
     a, b = off(guess, 6 * i), off(guess, 6 * j)
     va, vb = (a[0], a[1], a[2]), (b[0], b[1], b[2])
-    if f[TF_CURVED] == 0.0 or e.m.inv_mass[i] * e.m.inv_mass[j] == 0.0:
+    if f[EF_CURVED] == 0.0 or e.m.inv_mass[i] * e.m.inv_mass[j] == 0.0:
         share = e.m.inv_mass[i] / (e.m.inv_mass[i] + e.m.inv_mass[j])
         return axpy(share, va, scale(1.0 - share, vb))
     d = sub(va, vb)
-    t1 = (f[TF_T1], f[TF_T1 + 1], f[TF_T1 + 2])
-    t2 = (f[TF_T2], f[TF_T2 + 1], f[TF_T2 + 2])
-    d1, d2, s = dot(d, t1), dot(d, t2), off(f, TF_SHARE)
+    t1 = (f[EF_T1], f[EF_T1 + 1], f[EF_T1 + 2])
+    t2 = (f[EF_T2], f[EF_T2 + 1], f[EF_T2 + 2])
+    d1, d2, s = dot(d, t1), dot(d, t2), off(f, EF_SHARE)
     return axpy(s[0] * d1 + s[1] * d2, t1, axpy(s[2] * d1 + s[3] * d2, t2, vb))
 
 
 @kernel
-def _turn_back(e: StepContext, c: Touch) -> None:
+def _turn_back(e: StepContext, c: Element) -> None:
     """Take the patch of a body that rolls on its side back to the start of the step, turned too.
 
     The axis of a cone that rolls about its apex turns by an angle α within a step. With forces
@@ -390,16 +381,16 @@ def _turn_back(e: StepContext, c: Touch) -> None:
     Axes of tilt lean out of the plane by ½ dt ω: the tilt at the end depends on the yaw, as the
     axis goes on turning under ω. Left out, a cylinder that slides and yaws leaves its line.
     """
-    f, i = c.floats, c.ints[TI_SPINS]
+    f, i = c.floats, c.ints[EI_SPINS]
     guess = e.w.solver.ahead.guess
     w = off(guess, 6 * i + 3)
     spin = (w[0], w[1], w[2])
-    n = (f[TF_N], f[TF_N + 1], f[TF_N + 2])
-    t1 = (f[TF_T1], f[TF_T1 + 1], f[TF_T1 + 2])
-    t2 = (f[TF_T2], f[TF_T2 + 1], f[TF_T2 + 2])
+    n = (f[EF_N], f[EF_N + 1], f[EF_N + 2])
+    t1 = (f[EF_T1], f[EF_T1 + 1], f[EF_T1 + 2])
+    t2 = (f[EF_T2], f[EF_T2 + 1], f[EF_T2 + 2])
     # as it will be at the end: a free body that spins changes its ω, too
     was = local_twist(c, guess)
-    sign, arm = (1.0, off(f, TF_ARM_B)) if i == c.ints[TI_B] else (-1.0, off(f, TF_ARM_A))
+    sign, arm = (1.0, off(f, EF_ARM_B)) if i == c.ints[EI_B] else (-1.0, off(f, EF_ARM_A))
     more = scale(sign, sub(_end_spin(e, i, spin), spin))
     from_end = (arm[0], arm[1], arm[2])
     moved = cross(more, from_end)
@@ -409,28 +400,28 @@ def _turn_back(e: StepContext, c: Touch) -> None:
         was[4] + dot(t2, moved),
     )
     w1_end, w2_end, wn_end = was[1] + dot(t1, more), was[2] + dot(t2, more), was[5] + dot(n, more)
-    angle = f[TF_YAW]
+    angle = f[EF_YAW]
     if angle != 0.0:
         x1, x2 = dot(from_end, t1), dot(from_end, t2)
         turned = axpy((cos(angle) - 1.0) * x1 + sin(angle) * x2, t1, from_end)
         turned = axpy((cos(angle) - 1.0) * x2 - sin(angle) * x1, t2, turned)
-        other = off(f, TF_ARM_A if i == c.ints[TI_B] else TF_ARM_B)
+        other = off(f, EF_ARM_A if i == c.ints[EI_B] else EF_ARM_B)
         for k in range(3):
             other[k] += turned[k] - arm[k]
             arm[k] = turned[k]
     one, two = dot(spin, t1), dot(spin, t2)
     b1 = axpy(cos(angle), t1, scale(-sin(angle), t2))
     b2 = axpy(cos(angle), t2, scale(sin(angle), t1))
-    tilt1, tilt2 = off(f, TF_TILT1), off(f, TF_TILT2)
+    tilt1, tilt2 = off(f, EF_TILT1), off(f, EF_TILT2)
     on1 = tilt1[0] != 0.0 or tilt1[1] != 0.0 or tilt1[2] != 0.0
     on2 = tilt2[0] != 0.0 or tilt2[1] != 0.0 or tilt2[2] != 0.0
     for k in range(3):
-        f[TF_T1 + k], f[TF_T2 + k] = b1[k], b2[k]
+        f[EF_T1 + k], f[EF_T2 + k] = b1[k], b2[k]
         if on1:
             tilt1[k] = b1[k] + 0.5 * e.dt * two * n[k]
         if on2:
             tilt2[k] = b2[k] - 0.5 * e.dt * one * n[k]
-    lead = off(f, TF_LEAD)
+    lead = off(f, EF_LEAD)
     un, w1, w2, u1, u2, wn = local_twist(c, guess)
     lead[0], lead[3] = 0.5 * (un_end - un), 0.5 * (u1_end - u1)
     lead[4], lead[5] = 0.5 * (u2_end - u2), 0.5 * (wn_end - wn)
@@ -439,14 +430,14 @@ def _turn_back(e: StepContext, c: Touch) -> None:
 
 
 @kernel
-def _tilt_axes(e: StepContext, c: Touch) -> None:
+def _tilt_axes(e: StepContext, c: Element) -> None:
     """Turn the axes of tilt of a body on its rim or its end to the middle of the step.
 
     Round a rim the patch may run too far within a step to be taken back with it.
     """
-    f, w = c.floats, off(e.w.solver.ahead.guess, 6 * c.ints[TI_SPINS] + 3)
+    f, w = c.floats, off(e.w.solver.ahead.guess, 6 * c.ints[EI_SPINS] + 3)
     for q in range(2):
-        t = off(f, TF_TILT1 if q == 0 else TF_TILT2)
+        t = off(f, EF_TILT1 if q == 0 else EF_TILT2)
         turned = cross((w[0], w[1], w[2]), (t[0], t[1], t[2]))
         for k in range(3):
             t[k] -= 0.5 * e.dt * turned[k]
@@ -465,7 +456,7 @@ def _end_spin(e: StepContext, i: int, spin: Vec3) -> Vec3:
 
 
 @kernel
-def _pressed(e: StepContext, c: Touch) -> None:
+def _pressed(e: StepContext, c: Element) -> None:
     """Limit friction of a curved contact by its pressure at the start of the step, if it had one.
 
     At the guess a strip may lean, and friction would be taken for greater on the side that it leans
@@ -474,13 +465,13 @@ def _pressed(e: StepContext, c: Touch) -> None:
     f = c.floats
     first = e.stamp % PASSES == 0
     for k in range(3):
-        f[TF_PRESSED + k] = 0.0
-        if first and f[TF_CURVED] > 0.0 and f[TF_STORED] > 0.0:
-            f[TF_PRESSED + k] = f[TF_D + k]
+        f[EF_PRESSED + k] = 0.0
+        if first and f[EF_CURVED] > 0.0 and f[EF_STORED] > 0.0:
+            f[EF_PRESSED + k] = f[EF_D + k]
 
 
 @kernel
-def _sunk(e: StepContext, c: Touch, i: int, rho: float) -> tuple[float, float, float]:
+def _sunk(e: StepContext, c: Element, i: int, rho: float) -> tuple[float, float, float]:
     """Way along n of body i's points of the patch since the start, as d0 + dx x + dy y.
 
     Finite rotations are affine maps, so this is exact: p* − p₀ = p* − x₀ − R₀ R*ᵀ (p* − x*). A body
@@ -488,7 +479,7 @@ def _sunk(e: StepContext, c: Touch, i: int, rho: float) -> tuple[float, float, f
     """
     f = c.floats
     guess = off(e.w.solver.ahead.guess, 6 * i)
-    n = (f[TF_N], f[TF_N + 1], f[TF_N + 2])
+    n = (f[EF_N], f[EF_N + 1], f[EF_N + 2])
     if guess[3] == 0.0 and guess[4] == 0.0 and guess[5] == 0.0:
         return e.dt * (n[0] * guess[0] + n[1] * guess[1] + n[2] * guess[2]), 0.0, 0.0
     # n·R₀ R*ᵀ q = (R* R₀ᵀ n)·q
@@ -496,10 +487,10 @@ def _sunk(e: StepContext, c: Touch, i: int, rho: float) -> tuple[float, float, f
     x, y = off(e.e.position, 3 * i), off(e.s.position, 3 * i)
     base = 0.0
     for k in range(3):
-        at = f[TF_C + k] + rho * n[k]
+        at = f[EF_C + k] + rho * n[k]
         base += n[k] * (at - y[k]) - m[k] * (at - x[k])
     d = (n[0] - m[0], n[1] - m[1], n[2] - m[2])
-    return base, _along(f, TF_T1, TF_TILT2, d), _along(f, TF_T2, TF_TILT1, d)
+    return base, _along(f, EF_T1, EF_TILT2, d), _along(f, EF_T2, EF_TILT1, d)
 
 
 @kernel
@@ -511,53 +502,50 @@ def _along(f: PtrF8, axis: int, tilt: int, d: Vec3) -> float:
 
 
 @kernel
-def _law(e: StepContext, c: Touch, row: PtrF8) -> None:
+def _law(e: StepContext, c: Element, row: PtrF8) -> None:
     """Parameters, friction limit and friction spring of a contact."""
     f = c.floats
-    i, j = c.ints[TI_A], c.ints[TI_B]
-    ints = off(e.w.pairs.ints, NI * c.ints[TI_SLOT])
+    i, j = c.ints[EI_A], c.ints[EI_B]
+    ints = off(e.w.pairs.ints, NI * c.ints[EI_SLOT])
     law = pair_law(e.m, i, j, e.dt, True, e.options.single_point)
-    f[TF_K], f[TF_B], f[TF_KT], f[TF_BT] = law.k, law.b, law.k_t, law.b_t
-    f[TF_ROLLS] *= law.rolling
+    f[EF_K], f[EF_B], f[EF_KT], f[EF_BT] = law.k, law.b, law.k_t, law.b_t
+    f[EF_ROLLS] *= law.rolling
     known = ints[PI_MISSED] < FORGET
-    f[TF_MEETS] = 0.0
-    f[TF_BOUNCE], f[TF_BOUNCE + 1], f[TF_BOUNCE + 2], f[TF_E] = 0.0, 0.0, 0.0, 0.0
+    f[EF_MEETS] = 0.0
+    f[EF_BOUNCE], f[EF_BOUNCE + 1], f[EF_BOUNCE + 2], f[EF_E] = 0.0, 0.0, 0.0, 0.0
     if law.e > 0.0 and not known:
         approach = local_twist(c, e.w.solver.ahead.free)[0]
         if approach < -BOUNCES * e.margin / e.dt:
-            f[TF_E] = law.e
+            f[EF_E] = law.e
     slides = known and ints[PI_MODE] == SLIP
-    c.ints[TI_MODE] = SLIDES if slides else HOLDS
-    c.ints[TI_EARLY], c.ints[TI_RUBS] = 0, 0
-    f[TF_MU] = law.mu if slides else law.mu0
+    c.ints[EI_MODE] = SLIDES if slides else HOLDS
+    c.ints[EI_EARLY], c.ints[EI_LIMITED] = 0, 0
+    f[EF_MU] = law.mu if slides else law.mu0
     # friction spring at the start of the step, about the centre
     r1, r2, theta = 0.0, 0.0, 0.0
-    t1 = (f[TF_T1], f[TF_T1 + 1], f[TF_T1 + 2])
-    t2 = (f[TF_T2], f[TF_T2 + 1], f[TF_T2 + 2])
-    j_n = 0.0
-    if c.ints[TI_KIND] == PATCH_KIND:
-        j_n = (f[TF_JXX] + f[TF_JYY]) / f[TF_S]
+    t1 = (f[EF_T1], f[EF_T1 + 1], f[EF_T1 + 2])
+    t2 = (f[EF_T2], f[EF_T2 + 1], f[EF_T2 + 2])
+    j_n = f[EF_GYRATION]
     if known and law.k_t > 0.0:
         pa, pb = spring_ends(e.s, i, j, row)
         d = sub(pb, pa)
-        if sqrt(j_n) > SMALL_GYRATION * f[TF_SIZE]:
+        if sqrt(j_n) > SMALL_GYRATION * f[EF_SIZE]:
             theta = row[PF_THETA]
         x = e.s.position
         mid = (
-            f[TF_ARM_A] + x[3 * i] - 0.5 * (pa[0] + pb[0]),
-            f[TF_ARM_A + 1] + x[3 * i + 1] - 0.5 * (pa[1] + pb[1]),
-            f[TF_ARM_A + 2] + x[3 * i + 2] - 0.5 * (pa[2] + pb[2]),
+            f[EF_ARM_A] + x[3 * i] - 0.5 * (pa[0] + pb[0]),
+            f[EF_ARM_A + 1] + x[3 * i + 1] - 0.5 * (pa[1] + pb[1]),
+            f[EF_ARM_A + 2] + x[3 * i + 2] - 0.5 * (pa[2] + pb[2]),
         )
         r1 = dot(d, t1) - theta * dot(mid, t2)
         r2 = dot(d, t2) + theta * dot(mid, t1)
-        weight = f[TF_S] / f[TF_AREA] if c.ints[TI_KIND] == PATCH_KIND else 1.0
-        held = 0.5 * law.k_t * weight * (r1 * r1 + r2 * r2 + theta * theta * j_n)
+        held = 0.5 * law.k_t * f[EF_WEIGHT] * (r1 * r1 + r2 * r2 + theta * theta * j_n)
         if held > row[PF_HELD]:  # the patch changed: the spring holds no more than it held
             less = sqrt(row[PF_HELD] / held)
             r1, r2, theta = less * r1, less * r2, less * theta
             held = row[PF_HELD]
-        f[TF_HELD] = held
+        f[EF_HELD] = held
     else:
-        f[TF_HELD] = 0.0
-    f[TF_R1], f[TF_R2], f[TF_TH] = r1, r2, theta
-    f[TF_LAG] = row[PF_LAG]
+        f[EF_HELD] = 0.0
+    f[EF_R1], f[EF_R2], f[EF_TH] = r1, r2, theta
+    f[EF_LAG] = row[PF_LAG]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from tangere._jit import kernel
 from tangere.model import Hulls, Model, Sizes, State, Work
 
-# Looks at the geometry in a step.
+# Contact passes of a step.
 PASSES = 2
 
 
@@ -29,7 +29,7 @@ class StepContext(NamedTuple):
 
 @kernel
 def stamped(e: StepContext, stamp: int) -> StepContext:
-    """The same with another number of the look at the geometry."""
+    """The same with another number of the contact pass."""
     return StepContext(e.z, e.m, e.h, e.s, e.e, e.w, e.dt, e.margin, stamp, e.rooms, e.options)
 
 

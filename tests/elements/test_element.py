@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from tangere._jit import kernel
 from tangere._ptr import pointers
 from tangere.elements import columns as record
-from tangere.elements.columns import touch
-from tangere.elements.contact_energy import SMALL_RESERVE, forestall
+from tangere.elements.columns import element
+from tangere.elements.element import SMALL_RESERVE, yield_early
 from tangere.solver import Solver
 
 pytestmark = pytest.mark.nojit
@@ -25,24 +25,24 @@ APART = np.array([0.03, 0.1, -0.2, 0.0, 0.0, 0.0])  # motion of the guess
 
 
 @kernel
-def _forestall(v: Solver, dt: float) -> None:
+def _yield_early(v: Solver, dt: float) -> None:
     """The kernel on arrays."""
-    t = pointers(v).touches
-    forestall(t, touch(t, 0), dt)
+    t = pointers(v).elements
+    yield_early(t, element(t, 0), dt)
 
 
 def leaving(stored: float, lag: float = 3.0, bounces: float = 0.0) -> Contact:
     """A patch that was deeper at the start of the step than at its end."""
     contact = Contact([polygon(SQUARE, LEANING)], star=APART, dt=DT)
-    f = contact.v.touches.floats[0]
-    f[record.TF_STORED], f[record.TF_LAG] = stored, lag
-    f[record.TF_SIZE], f[record.TF_E] = 0.1, bounces
+    f = contact.v.elements.floats[0]
+    f[record.EF_STORED], f[record.EF_LAG] = stored, lag
+    f[record.EF_SIZE], f[record.EF_E] = 0.1, bounces
     return contact
 
 
 def held(contact: Contact) -> float:
     """Energy of the springs at the start of the step by the linear motion, by fine sampling."""
-    fan = contact.v.touches.fan[:5]
+    fan = contact.v.elements.fan[:5]
     rng = np.random.default_rng(0)
     x, y = rng.uniform((-0.05, -0.04), (0.05, 0.04), (200_000, 2)).T
     slope = np.linalg.lstsq(np.column_stack((np.ones(5), fan[:, :2])), fan[:, 2], rcond=None)[0]
@@ -53,7 +53,7 @@ def held(contact: Contact) -> float:
 
 
 def depths(contact: Contact) -> Array:
-    return contact.v.touches.fan[:5, 2].copy()
+    return contact.v.elements.fan[:5, 2].copy()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.99])
@@ -61,12 +61,12 @@ def test_no_more_is_left_at_the_start_than_was_stored(share: float) -> None:
     full = held(leaving(0.0))
     contact = leaving(share * full)
     before = depths(contact)
-    _forestall(contact.v, DT)
+    _yield_early(contact.v, DT)
     # depth is affine over the patch before and after; 200,000 samples are good to 0.2 %
     assert held(contact) == pytest.approx(share * full, rel=5e-3, abs=5e-3 * full * (share == 0.0))
     assert (depths(contact) < before).all()
     once = depths(contact)
-    _forestall(contact.v, DT)
+    _yield_early(contact.v, DT)
     assert depths(contact) == pytest.approx(once, abs=1e-12)
 
 
@@ -80,5 +80,5 @@ def test_others_are_left_alone(excess: float, bounces: float, yields: bool) -> N
     spare = 0.1 * full  # so that a tenth of it is more than the error of the sampled energy
     contact = leaving(full - excess * spare, spare / (SMALL_RESERVE * 0.1), bounces)
     before = depths(contact)
-    _forestall(contact.v, DT)
+    _yield_early(contact.v, DT)
     assert (depths(contact) != before).any() == yields
