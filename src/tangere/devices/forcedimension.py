@@ -113,7 +113,7 @@ class ForceDimension(Threaded):
         if self.info.senses_gripper:
             self._must(dhd.getGripperGap(gap, number), "the gripper")
         twist = self._estimate(time.monotonic(), x, q)
-        self._publish(Sample(x, q, twist, int(dhd.getButtonMask(number)), float(gap.value)))
+        self.publish(Sample(x, q, twist, int(dhd.getButtonMask(number)), float(gap.value)))
 
     def _must(self, returned: int, what: str) -> None:
         """Positive answers are notes (no new data yet, motors at their limit), −1 is an error."""

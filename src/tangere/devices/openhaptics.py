@@ -74,7 +74,7 @@ class OpenHaptics(Exchanged):
 
     def _connect(self) -> None:
         hd, schedule, self._vector = _library()
-        self._forget()
+        self.forget()
         self._hd = hd
         with contextlib.redirect_stdout(io.StringIO()):  # the bindings talk
             self._id = hd.init_device(self._name)
@@ -123,14 +123,14 @@ class OpenHaptics(Exchanged):
         try:
             self._exchange(hd)
         except Exception as error:
-            self._fail(FAULT_READ, error)
+            self.fail(FAULT_READ, error)
             self._show(hd, ZERO, ZERO)
         finally:
             hd.end_frame(number)
         code = int(hd._get_error().errorCode)
         if code:
             words = _ERRORS.get(code, f"error {code:#06x}")
-            self._fail(FAULT_WRITE, words)
+            self.fail(FAULT_WRITE, words)
         return CONTINUE
 
     def _exchange(self, hd: Any) -> None:
@@ -142,9 +142,9 @@ class OpenHaptics(Exchanged):
         now = time.monotonic()
         twist = self._estimate(now, x, q)
         velocity = AXES.to_base([MILLI * speed[i] for i in range(3)])
-        self._publish(Sample(x, q, (*velocity, *twist[3:]), int(hd.get_buttons())))
+        self.publish(Sample(x, q, (*velocity, *twist[3:]), int(hd.get_buttons())))
         self._last_turn = now
-        self._show(hd, *(self._command() if not self._status else (ZERO, ZERO)))
+        self._show(hd, *(self.command() if not self.status else (ZERO, ZERO)))
 
     def _show(self, hd: Any, force: Floats, torque: Floats) -> None:
         hd.set_force(list(AXES.from_base(force)))
