@@ -183,6 +183,16 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     return cast("Callable[P, R]", compiled)
 
 
+def compile_for(kernel_: Callable[..., Any], *types: Any) -> Any:
+    """Compile a kernel as another kernel calls it, for these Numba types; the type of its result.
+
+    What comes out is on disk for the caller, in this process or in another.
+    """
+    called = cast("Any", kernel_).called
+    called.compile(types)
+    return called.overloads[types].signature.return_type
+
+
 def _let_kernels_call(compiled: Any, called: Any) -> None:
     """Other kernels that name `compiled` are given `called`.
 
@@ -199,6 +209,7 @@ def _let_kernels_call(compiled: Any, called: Any) -> None:
 
     compiled.get_call_template = call_template
     compiled.get_overload = called.get_overload
+    compiled.called = called
 
 
 @contextmanager

@@ -99,7 +99,7 @@ def run(
     made: the front grows the buffers and calls again. `looks` > 0: no step of its own; solve what a
     step of another thread has queued, until nothing was found for so many looks.
     """
-    e = _context(z, model, hulls, state, work, dt, options)
+    e = context_of(z, model, hulls, state, work, dt, options)
     if looks > 0:
         help_out(e, looks)
         return 0, OK
@@ -154,7 +154,7 @@ def step(e: StepContext, fresh: bool) -> int:
 
 
 @kernel
-def _context(
+def context_of(
     z: Sizes, model: Model, hulls: Hulls, state: State, work: Work, dt: float, options: Any
 ) -> StepContext:
     """What implicit steps work on."""
