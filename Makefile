@@ -25,7 +25,7 @@ PYTEST := $(PY) -m pytest
 SMALL := nojit and not slow and not browser
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-compiled test-slow test-nojit test-checked lint format bench results docs lock clean
+.PHONY: help demo test test-all test-compiled test-slow test-nojit test-checked warm-up lint format bench results docs lock clean
 
 help:
 	@sed -n 's/^#   //p' $(MAKEFILE_LIST)
@@ -74,10 +74,15 @@ docs: $(VENV)/.docs
 # The plain-Python build gives the coverage of the kernels; the checked build turns a bad index into
 # an error; the compiled build runs last, and all of it but what is marked slow. Each compiled
 # build is warmed up first: otherwise all test processes would compile the same kernels at once.
+# One warm-up leaves a core idle most of the time, so both run side by side.
 # Sessions in real time and pages in a browser come last and one at a time.
 test:
 	@sed -n 's/^#   \(make test[-a-z]*\)  */\1: /p' $(firstword $(MAKEFILE_LIST))
-	@$(MAKE) --no-print-directory test-nojit test-checked test-compiled
+	@$(MAKE) --no-print-directory test-nojit warm-up test-checked test-compiled
+
+warm-up: $(VENV)/.dev
+	TANGERE_CHECK=1 $(PY) -m tangere.warmup all & checked=$$!; \
+	$(PY) -m tangere.warmup all; fast=$$?; wait $$checked && exit $$fast
 
 test-all: test
 	@$(MAKE) --no-print-directory test-slow

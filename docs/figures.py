@@ -352,7 +352,7 @@ def _exp(turn: Array) -> Array:
 
 
 def _product(a: Array, b: Array) -> Array:
-    from tangere.scene.compile import quat_product
+    from tangere.maths.rotations import quat_product
 
     c = quat_product(a, b)
     unit: Array = c / np.linalg.norm(c)
@@ -360,7 +360,7 @@ def _product(a: Array, b: Array) -> Array:
 
 
 def _back(q: Array, v: Array) -> Array:
-    from tangere.scene.compile import rotation_of
+    from tangere.maths.rotations import rotation_of
 
     turned: Array = rotation_of(q).T @ v
     return turned

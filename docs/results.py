@@ -346,16 +346,22 @@ def _imports(path: Path) -> frozenset[str]:
             found.add(node.module)
             found.update(f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            home = {**tangere._HOME, **tangere._MODULES}.get(node.attr)
+            home = {**tangere.HOME, **tangere.MODULES}.get(node.attr)
             if home and node.value.id == "tg":
                 found.add(f"tangere.{home}")
+        elif isinstance(node, ast.Constant) and str(node.value).startswith("tangere."):
+            found.add(str(node.value))  # a module that is named, as the registry names records
+    if path == _file("tangere.session.session"):  # the records of methods name the others
+        found.update(f"tangere.session.{each.stem}" for each in path.parent.glob("*.py"))
     return frozenset(n for n in found if n.startswith("tangere.") and _file(n).is_file())
 
 
 def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those that only a type checker sees."""
+    """All nodes but those that only a type checker sees, or that a method has for a session."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.FunctionDef) and re.search("tool_side|warm_up", node.name):
             continue
         yield node
         yield from _nodes(node)

@@ -20,14 +20,22 @@ settings.load_profile("tangere")
 
 # These spend little time in kernels: in plain Python the whole folder counts as `nojit` ...
 PLAIN_FOLDERS = {"experiments", "geometry", "scene", "viewer"}
-# ... but for whole experiments and scenes that run for seconds.
-LONG_FILES = {"test_claims.py", "test_energy_audit.py", "test_touch.py", "test_watch.py"}
+# ... but for whole experiments and scenes that run for seconds, and for what is marked `compiled`.
+LONG_FILES = {
+    "test_claims.py",
+    "test_energy_audit.py",
+    "test_held_session.py",
+    "test_method_choice.py",
+    "test_watch.py",
+}
 
 # These run against the clock, with a servo on a core of its own: not beside other tests.
 LIVE_FOLDERS = {"session"}
 LIVE_FILES = {
     "test_conformance.py",
     "test_ending.py",
+    "test_held_page.py",
+    "test_held_session.py",
     "test_host.py",
     "test_hostile_page.py",
     "test_lost_session.py",
@@ -35,8 +43,6 @@ LIVE_FILES = {
     "test_page.py",
     "test_servo.py",
     "test_snapshot.py",
-    "test_touch.py",
-    "test_touch_page.py",
 }
 
 
@@ -46,5 +52,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.parent.name in LIVE_FOLDERS or item.path.name in LIVE_FILES:
             item.add_marker(pytest.mark.live)
         plain = item.path.parent.name in PLAIN_FOLDERS and item.path.name not in LONG_FILES
-        if JIT_DISABLED and plain:
+        if JIT_DISABLED and plain and not item.get_closest_marker("compiled"):
             item.add_marker(pytest.mark.nojit)

@@ -19,6 +19,7 @@ from tangere.experiments import peers
 from tangere.haptics.servo import CTL_LATE, Counters, Spread, new_loop
 from tangere.model import new_soup
 from tangere.scene import library
+from tangere.steppers.profile import Profile
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -93,6 +94,8 @@ def test_tower_of_ours_alone_is_timed_and_fitted(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(block_tower, "STEPS_PER_CALL", 1)
     result = block_tower.measure(rounds=1, counts=(1, 2, 3))
     assert [len(table.rows) for table in result.tables] == [3, 3, 2]
+    assert list(result.profiles) == [f"{n} blocks at {ms} ms" for ms in (1, 5) for n in (1, 2, 3)]
+    assert all(sum(profile.total) > 0.0 for profile in result.profiles.values())
     assert {row["engine"] for row in result.tables[0].rows} == {"tangere"}
     assert {note.split()[0] for note in result.notes} == set(block_tower.PEERS)
 
@@ -181,6 +184,7 @@ def test_heap_starts_without_overlap_and_reports_itself(
     heap.report(3, "layers", 2, "explicit")
     found = json.loads(capsys.readouterr().out)
     assert found["heaps"] == 4
+    assert found["profile"]["steps"] == 2 + 2 * heap.STEPS_PER_CALL
     assert len(found["seconds"]) == 4 * 2
     assert heap.resident() > 0
 
@@ -191,6 +195,7 @@ def test_heap_grows_in_fresh_processes() -> None:
     assert [row["blocks"] for row in result.tables[0].rows] == [200, 300, 400]
     assert [row["heaps"] for row in result.tables[0].rows] == [5, 3, 2]
     assert len(result.notes) == 2 * len(heap.KINDS)
+    assert len(result.profiles) == 3 * len(heap.KINDS)
     times, growth = result.tables[0], result.tables[-1]
     ends = [float(times.rows[i]["mean / block [µs]"] or 0.0) for i in (0, -1)]
     assert growth.rows[0]["times"] == pytest.approx(ends[1] / ends[0])
@@ -227,6 +232,37 @@ def test_resting_structures_are_timed_beside_the_others(monkeypatch: pytest.Monk
     assert result.tables[0].rows[0]["ours / theirs"] == 1.0
     claims = [note for note in result.notes if "is claimed" in note]
     assert len(claims) == 2 * ("MuJoCo" in engines)
+    assert list(result.profiles) == ["13 blocks at 5 ms", "50 blocks at 5 ms"]
+
+
+@pytest.mark.nojit
+def test_stages_are_shown_on_request(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = Profile(("find pairs", "solve"), (1e-5, 3e-5), 1, (1e-3, 3e-3), 100)
+
+    def measure() -> report.Result:
+        return report.Result("resting", {}, [], profiles={"a wall": profile})
+
+    monkeypatch.setattr(resting, "measure", measure)
+    bench.run(["resting"])
+    assert "solve" not in capsys.readouterr().out
+    bench.run(["resting"], stages=True)
+    told = capsys.readouterr().out
+    assert "stages of a step, a wall" in told
+    assert str(profile) in told
+    for stages in (False, True):
+        bench.run(["resting"], stages=stages, as_json=True)
+        (entry,) = json.loads(capsys.readouterr().out)
+        assert ("profiles" in entry) is stages
+    assert entry["profiles"]["a wall"]["stages"] == ["find pairs", "solve"]
+
+
+@pytest.mark.nojit
+def test_stages_of_what_makes_no_steps_are_refused() -> None:
+    with pytest.raises(SceneError, match=r"gjk has none.*resting"):
+        bench.run(["gjk"], stages=True)
+    assert set(bench.STAGED) < set(bench.NAMES)
 
 
 @pytest.mark.nojit

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from tangere import cli
+from tangere.contact.method import methods
 from tangere.errors import SceneError
 from tangere.experiments import registry
 from tangere.experiments.experiment import Claim, Experiment, Reading, Tell
@@ -104,7 +105,7 @@ def test_version_and_help(tangere: Run) -> None:
     assert re.fullmatch(r"tangere \d+\.\d+\.\d+\S*\n", out)
     code, out, _ = tangere()
     assert code == 0
-    for verb in ("play", "scenes", "reproduce", "bench", "doctor"):
+    for verb in ("play", "scenes", "methods", "reproduce", "bench", "doctor"):
         assert verb in out
 
 
@@ -128,6 +129,41 @@ def test_a_command_that_is_not_understood(tangere: Run, arguments: tuple[str, ..
     assert code == 2
     assert out == ""
     assert "tangere --help" in one_line(err)
+
+
+def test_methods_are_listed_as_their_records_say(
+    tangere: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
+    code, out, _ = tangere("methods")
+    assert code == 0
+    lines = {line.split()[0]: line for line in out.splitlines()[1:]}
+    assert list(lines) == list(methods)
+    for name, record in methods.items():
+        said = (record.words, record.citation, *record.steppers, *record.bodies, *record.parts)
+        assert all(words in lines[name] for words in said)
+
+
+@pytest.fixture
+def other() -> Iterator[str]:
+    """A method of another package."""
+    methods.register(replace(methods[methods.default], name="other", options=Params))
+    yield "other"
+    methods.unregister("other")
+
+
+@pytest.mark.parametrize("verb", ["play", "replay"])
+def test_help_names_every_method(tangere: Run, verb: str, other: str) -> None:
+    code, out, _ = tangere(verb, "--help")
+    assert code == 0
+    assert ", ".join(methods) in " ".join(out.split())
+    assert other in out
+
+
+def test_an_unknown_method_is_told_which_there_are(tangere: Run, other: str) -> None:
+    code, _, err = tangere("play", "pyramid", "--method", "magic", "--headless")
+    assert code == 2
+    assert ", ".join(methods) in one_line(err)
 
 
 def test_scenes_lists_the_library(tangere: Run) -> None:
@@ -263,7 +299,7 @@ def test_play_hands_over_what_was_asked(tangere: Run, monkeypatch: pytest.Monkey
         "blocks",
         {
             "method": None,
-            "integrator": "implicit",
+            "integrator": None,
             "device": "browser",
             "rate": 1000.0,
             "seconds": 2.0,
@@ -310,7 +346,11 @@ def test_bench_hands_over_what_was_asked(tangere: Run, monkeypatch: pytest.Monke
     calls: list[tuple[list[str], dict[str, object]]] = []
     monkeypatch.setattr(bench, "run", lambda names, **options: calls.append((names, options)))
     assert tangere("bench", "gjk", "--json", "--rounds", "3")[0] == 0
-    assert calls == [(["gjk"], {"as_json": True, "rounds": 3})]
+    assert tangere("bench", "heap", "--stages")[0] == 0
+    assert calls == [
+        (["gjk"], {"as_json": True, "rounds": 3, "stages": False}),
+        (["heap"], {"as_json": False, "rounds": None, "stages": True}),
+    ]
 
 
 def test_doctor_shows_a_histogram_and_advice(tangere: Run) -> None:

@@ -8,7 +8,7 @@ import pytest
 import tangere as tg
 from tangere import model
 from tangere._jit import kernel
-from tangere._ptr import local_f8, local_i4, local_i8, off, ptr
+from tangere._ptr import local_f8, local_i4, local_i8, off, pointers, ptr
 from tangere.model import (
     NF,
     NI,
@@ -16,13 +16,9 @@ from tangere.model import (
     Model,
     State,
     Work,
-    hull_pointers,
-    model_pointers,
     new_pairs,
     new_soup,
     new_tree,
-    state_pointers,
-    work_pointers,
 )
 from tangere.scene.compile import compile_scene
 
@@ -70,7 +66,7 @@ def test_empty_tables() -> None:
 @kernel
 def _touch(m: Model, h: Hulls, s: State, w: Work) -> float:
     """Read through some pointers, write through others."""
-    pm, ph, ps, pw = model_pointers(m), hull_pointers(h), state_pointers(s), work_pointers(w)
+    pm, ph, ps, pw = pointers(m), pointers(h), pointers(s), pointers(w)
     ps.velocity[4] = 7.0
     pw.pairs.floats[1] = 8.0
     pw.world.aabb[2] = 9.0

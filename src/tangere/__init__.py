@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_HOME = {
+# Where each public name is.
+HOME = {
     "Box": "geometry.shapes",
     "Capsule": "geometry.shapes",
     "Compound": "geometry.shapes",
@@ -23,7 +24,7 @@ _HOME = {
     "EnergyLedger": "trace.metrics",
     "Material": "scene.scene",
     "Mesh": "geometry.shapes",
-    "Penalty": "contact.penalty.method",
+    "Penalty": "contact.penalty.options",
     "Point": "contact.point.method",
     "Safety": "haptics.safety",
     "Scene": "scene.scene",
@@ -39,7 +40,7 @@ _HOME = {
     "load": "geometry.files",
 }
 # Whole modules under a short name.
-_MODULES = {"devices": "devices", "metrics": "trace.metrics"}
+MODULES = {"devices": "devices", "metrics": "trace.metrics"}
 
 __all__ = [
     "Box",
@@ -76,7 +77,7 @@ if TYPE_CHECKING:
     from tangere import devices
     from tangere.collision.distance import distance
     from tangere.collision.volume import contact_volume
-    from tangere.contact.penalty.method import Penalty
+    from tangere.contact.penalty.options import Penalty
     from tangere.contact.point.method import Point
     from tangere.contact.volume.method import Volume
     from tangere.errors import DeviceError, SceneError
@@ -103,10 +104,10 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use."""
-    if name in _MODULES:
-        value: Any = import_module(f"tangere.{_MODULES[name]}")
-    elif name in _HOME:
-        value = getattr(import_module(f"tangere.{_HOME[name]}"), name)
+    if name in MODULES:
+        value: Any = import_module(f"tangere.{MODULES[name]}")
+    elif name in HOME:
+        value = getattr(import_module(f"tangere.{HOME[name]}"), name)
     else:
         raise AttributeError(f"module 'tangere' has no attribute {name!r}")
     globals()[name] = value

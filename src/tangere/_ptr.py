@@ -3,6 +3,7 @@
 Arrays passed between compiled functions cost reference counts and index wrap-around tests;
 measured, a whole step takes 2.7 to 3.4 times as long. Below the entry kernel the hot functions
 therefore take `ptr(array)` and index flat: element (i, j) of an (n, 3) array is `p[3 * i + j]`.
+`pointers(t)` is a named tuple of arrays, or of such tuples, with `ptr` of every array.
 
 * default: C pointers, unchecked;
 * `TANGERE_CHECK=1`: flat array views compiled with bounds checks;
@@ -19,7 +20,7 @@ from __future__ import annotations
 import platform
 import threading
 import time
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,8 @@ PtrF8 = NDArray[np.float64]
 PtrI4 = NDArray[np.int32]
 PtrI8 = NDArray[np.int64]
 
+T = TypeVar("T", bound=tuple[Any, ...])
+
 if JIT_DISABLED:
     # A memoryview gives plain Python numbers: an int32 that is shifted or multiplied does not
     # overflow, as it does not in compiled code, and a step takes a fraction of the time.
@@ -40,6 +43,10 @@ if JIT_DISABLED:
         if isinstance(a, memoryview):
             return a
         return memoryview(a.reshape(-1))  # type: ignore[return-value, arg-type]
+
+    def pointers(t: T) -> T:
+        """The same named tuple with flat views in place of arrays."""
+        return type(t)(*(pointers(x) if isinstance(x, tuple) else ptr(x) for x in t))
 
     def off(p: NDArray[Any], n: int) -> NDArray[Any]:
         """The view that starts n elements further on."""
@@ -104,6 +111,13 @@ elif CHECKED:
         """Flat view of a C-ordered array."""
         return a.reshape(-1)
 
+    def _ptr_type(a: Any) -> Any:
+        return a.copy(ndim=1)
+
+    def _ptr_value(ctx: Any, builder: Any, kind: Any, value: Any) -> Any:
+        flat = _ptr_type(kind)(kind)
+        return ctx.compile_internal(builder, lambda a: a.reshape(-1), flat, [value])
+
     @kernel
     def off(p: NDArray[Any], n: int) -> NDArray[Any]:
         """The view that starts n elements further on."""
@@ -166,16 +180,22 @@ else:
 
         return local
 
+    def _ptr_type(a: Any) -> Any:
+        return a if isinstance(a, types.CPointer) else types.CPointer(a.dtype)
+
+    def _ptr_value(ctx: Any, builder: Any, kind: Any, value: Any) -> Any:
+        if isinstance(kind, types.CPointer):
+            return value
+        return ctx.make_array(kind)(ctx, builder, value).data
+
     @intrinsic
     def ptr(context: Any, a: Any) -> Any:
         """Pointer to the first element of a C-ordered array; a pointer is returned as it is."""
-        if isinstance(a, types.CPointer):
-            return a(a), lambda ctx, builder, signature, args: args[0]
 
         def generate(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return ctx.make_array(signature.args[0])(ctx, builder, args[0]).data
+            return _ptr_value(ctx, builder, signature.args[0], args[0])
 
-        return types.CPointer(a.dtype)(a), generate
+        return _ptr_type(a)(a), generate
 
     @intrinsic
     def off(context: Any, p: Any, n: Any) -> Any:
@@ -194,6 +214,29 @@ else:
 if not JIT_DISABLED:
     from llvmlite import ir
     from numba.core import cgutils
+
+    def _pointers_type(t: Any) -> Any:
+        if not isinstance(t, types.BaseTuple):
+            return _ptr_type(t)
+        return types.BaseTuple.from_types([_pointers_type(x) for x in t], t.instance_class)
+
+    def _pointers_value(ctx: Any, builder: Any, kind: Any, value: Any) -> Any:
+        if not isinstance(kind, types.BaseTuple):
+            return _ptr_value(ctx, builder, kind, value)
+        fields = cgutils.unpack_tuple(builder, value)
+        pairs = zip(kind, fields, strict=True)
+        return ctx.make_tuple(
+            builder, _pointers_type(kind), [_pointers_value(ctx, builder, k, v) for k, v in pairs]
+        )
+
+    @intrinsic
+    def pointers(context: Any, t: Any) -> Any:
+        """The same named tuple with pointers in place of arrays."""
+
+        def generate(ctx: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return _pointers_value(ctx, builder, signature.args[0], args[0])
+
+        return _pointers_type(t)(t), generate
 
     ORDER, ALIGN = "seq_cst", 8
 

@@ -1,4 +1,4 @@
-"""The command line: `tangere play | scenes | replay | reproduce | bench | devices | doctor`."""
+"""The command line: `tangere play | scenes | methods | replay | reproduce | bench | …`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from typer.core import TyperCommand
 
 from tangere.errors import DeviceError, SceneError
 
@@ -137,19 +138,53 @@ def scenes() -> None:
     Console(soft_wrap=True).print(table)
 
 
+# ---------------------------------------------------------------- methods
+
+
+@app.command("methods")
+def list_methods() -> None:
+    """List the contact methods: what each does, its paper, its steps, what it takes."""
+    from tangere.contact.method import methods
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in ("method", "what it does", "paper", "steps", "bodies", "parts"):
+        table.add_column(title, overflow="fold", no_wrap=title == "method")
+    for name, record in methods.items():
+        table.add_row(
+            f"[bold]{escape(name)}[/bold]",
+            escape(record.words),
+            escape(record.citation),
+            escape(", ".join(record.steppers) or "none: for a tool in a hand"),
+            escape(", ".join(sorted(record.bodies))),
+            escape(", ".join(sorted(record.parts))),
+        )
+    Console(highlight=False).print(table)
+
+
+class NamesMethods(TyperCommand):
+    """A command whose help names the methods: those of other packages too, so not before it."""
+
+    def get_help(self, ctx: Any) -> str:
+        """The help, with the names."""
+        from tangere.contact.method import methods
+
+        return super().get_help(ctx).replace("METHODS", ", ".join(methods))
+
+
 # ---------------------------------------------------------------- play
 
 
-@app.command()
+@app.command(cls=NamesMethods)
 def play(
     scene: Annotated[str, typer.Argument(help="Built-in scene or a .toml file.")] = "blocks",
     method: Annotated[
         str | None,
-        typer.Option(help="Contact method: volume, point or penalty; default: what suits."),
+        typer.Option(help="Contact method, one of: METHODS; default: what suits."),
     ] = None,
     integrator: Annotated[
-        str, typer.Option(help="Step: implicit (any stiffness) or explicit (the papers').")
-    ] = "implicit",
+        str | None,
+        typer.Option(help="Step: implicit (any stiffness) or explicit (the papers')."),
+    ] = None,
     seconds: Annotated[
         float | None, typer.Option(min=0.0, help="Stop after this time and print the summary [s].")
     ] = None,
@@ -191,11 +226,12 @@ def play(
 # ---------------------------------------------------------------- replay
 
 
-@app.command()
+@app.command(cls=NamesMethods)
 def replay(
     trace: Annotated[Path, typer.Argument(help="A recorded session (.h5).")],
     method: Annotated[
-        str | None, typer.Option(help="Another contact method than the recorded one.")
+        str | None,
+        typer.Option(help="Another contact method than the recorded one, one of: METHODS."),
     ] = None,
     record: Annotated[Path | None, typer.Option(help="Save the new trace to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -358,12 +394,15 @@ def bench(
     rounds: Annotated[
         int | None, typer.Option(min=1, help="Turns of each contestant; more give better tails.")
     ] = None,
+    stages: Annotated[
+        bool, typer.Option("--stages", help="Show where the time of our steps goes, too.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Measure speed and its spread, beside each other engine that is installed."""
     from tangere.bench import run
 
-    run(names or [], as_json=as_json, rounds=rounds)
+    run(names or [], as_json=as_json, rounds=rounds, stages=stages)
 
 
 # ---------------------------------------------------------------- devices

@@ -16,16 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tangere.haptics.coupling import VirtualCoupling
-from tangere.haptics.layout import (
-    NPACKET,
+from tangere.contact_planes import (
     NPLANE,
-    NTOOL,
-    PACKET_COUNT,
-    PACKET_PLANES,
-    PACKET_SEQUENCE,
-    PACKET_STATE,
-    PACKET_TIME,
     PLANE_DAMPING,
     PLANE_FRICTION,
     PLANE_NAME,
@@ -33,6 +25,16 @@ from tangere.haptics.layout import (
     PLANE_POINT,
     PLANE_SHEAR,
     PLANE_STIFFNESS,
+)
+from tangere.haptics.coupling import VirtualCoupling
+from tangere.haptics.layout import (
+    NPACKET,
+    NTOOL,
+    PACKET_COUNT,
+    PACKET_PLANES,
+    PACKET_SEQUENCE,
+    PACKET_STATE,
+    PACKET_TIME,
     READ_POSITION,
     SET_INERTIA,
     SET_MASS,

@@ -16,9 +16,9 @@ import numpy as np
 
 from tangere.haptics.layout import NPACKET
 from tangere.haptics.packets import ENDS, Pull, follow_servo, pull_tool
+from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
 from tangere.model import NK, SP_A, SP_RATE
-from tangere.scene.compile import rotation_of
 
 if TYPE_CHECKING:
     from tangere.steppers.stepper import Stepper

@@ -3,7 +3,7 @@
 `Model` is constant after compilation (its arrays are read-only: Numba refuses kernels that write to
 them), `State` changes with every step, `Work` is scratch plus the pair table that carries contact
 state from step to step. Kernels receive these groups at the border and turn them into groups of
-pointers of the same classes once per call (`model_pointers` …), so a field has one name everywhere.
+pointers of the same classes once per call (`pointers`), so a field has one name everywhere.
 
 Indices. Bodies are numbered as in the scene, floors follow after the last body as fixed bodies. A
 body has one or more convex *parts*, a part refers to a *hull* (geometry shared by equal parts).
@@ -16,10 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tangere._jit import kernel
-from tangere._ptr import ptr
 from tangere.maths.vec import Array, IntArray, LongArray
-from tangere.solver import Solver, solver_pointers
+from tangere.solver import Solver
 
 
 class Sizes(NamedTuple):
@@ -297,116 +295,6 @@ class Work(NamedTuple):
 
 # What a kernel run reports; the front turns it into growth or an exception.
 OK, PAIRS_FULL, SOUP_FULL, NOT_FINITE, SOLVER_FULL = 0, 1, 2, 3, 4
-
-
-@kernel
-def hull_pointers(h: Hulls) -> Hulls:
-    """The hulls as pointers."""
-    return Hulls(
-        ptr(h.vert_start),
-        ptr(h.verts),
-        ptr(h.face_start),
-        ptr(h.planes),
-        ptr(h.loop_start),
-        ptr(h.loops),
-        ptr(h.box),
-        ptr(h.size),
-        ptr(h.curve),
-    )
-
-
-@kernel
-def model_pointers(m: Model) -> Model:
-    """The model as pointers."""
-    return Model(
-        ptr(m.gravity),
-        ptr(m.mass),
-        ptr(m.inv_mass),
-        ptr(m.inertia),
-        ptr(m.inv_inertia),
-        ptr(m.material),
-        ptr(m.materials),
-        ptr(m.face_area),
-        ptr(m.part_body),
-        ptr(m.part_hull),
-        ptr(m.part_start),
-        ptr(m.world_start),
-        ptr(m.floor_plane),
-        ptr(m.spring_bodies),
-    )
-
-
-@kernel
-def state_pointers(s: State) -> State:
-    """The state as pointers."""
-    return State(
-        ptr(s.position),
-        ptr(s.quaternion),
-        ptr(s.rotation),
-        ptr(s.velocity),
-        ptr(s.omega),
-        ptr(s.momentum),
-        ptr(s.wrench),
-        ptr(s.applied),
-        ptr(s.springs),
-        ptr(s.spring),
-        ptr(s.time),
-        ptr(s.ledger),
-    )
-
-
-@kernel
-def pair_pointers(p: Pairs) -> Pairs:
-    """The pair table as pointers."""
-    return Pairs(
-        ptr(p.used),
-        ptr(p.owner),
-        ptr(p.key),
-        ptr(p.live),
-        ptr(p.slot),
-        ptr(p.free),
-        ptr(p.ints),
-        ptr(p.floats),
-        ptr(p.ints2),
-        ptr(p.floats2),
-    )
-
-
-@kernel
-def work_pointers(w: Work) -> Work:
-    """The scratch as pointers."""
-    return Work(
-        pair_pointers(w.pairs),
-        World(
-            ptr(w.world.verts),
-            ptr(w.world.planes),
-            ptr(w.world.stamp),
-            ptr(w.world.aabb),
-            ptr(w.world.fat),
-        ),
-        Tree(
-            ptr(w.tree.code),
-            ptr(w.tree.order),
-            ptr(w.tree.code2),
-            ptr(w.tree.order2),
-            ptr(w.tree.nodes),
-            ptr(w.tree.leaf),
-            ptr(w.tree.left),
-            ptr(w.tree.moved),
-            ptr(w.tree.keys),
-            ptr(w.tree.owners),
-        ),
-        soup_pointers(w.soup),
-        ptr(w.sums),
-        solver_pointers(w.solver),
-        ptr(w.times),
-    )
-
-
-@kernel
-def soup_pointers(s: Soup) -> Soup:
-    """The polygons' buffers as pointers."""
-    return Soup(ptr(s.start), ptr(s.owner), ptr(s.xyz), ptr(s.plane), ptr(s.slope), ptr(s.clip))
 
 
 def new_pairs(capacity: int) -> Pairs:

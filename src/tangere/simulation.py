@@ -12,8 +12,9 @@ from tangere.contact.method import Method, methods
 from tangere.errors import SceneError
 from tangere.geometry.checks import unit, vector
 from tangere.grip import Grip
+from tangere.maths.rotations import quat_conjugate, quat_product, rotation_of
 from tangere.maths.vec import Array
-from tangere.scene.compile import compile_scene, quat_product, rotation_of
+from tangere.scene.compile import compile_scene
 from tangere.scene.scene import Body, Floor, Scene
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ class Simulation:
         self,
         scene: Scene,
         *,
-        method: Any = "volume",
+        method: Any = methods.default,
         dt: float = 1e-3,
-        integrator: str = "implicit",
+        integrator: str | None = None,
     ) -> None:
         """Compile the scene; nothing moves yet.
 
@@ -40,14 +41,13 @@ class Simulation:
             scene: What there is; later changes to it have no effect.
             method: Name of a contact method, or its options, such as `Volume(friction="vertex")`.
             dt: Step [s].
-            integrator: "implicit" (stiff contacts at any step), or "explicit" (semi-implicit Euler,
-                the papers' setting).
+            integrator: One of the method's steppers, its first if not given: "implicit" (stiff
+                contacts at any step), "explicit" (semi-implicit Euler, the papers' setting).
         """
         if not isinstance(scene, Scene):
             raise SceneError(f"Simulation needs a Scene, not {type(scene).__name__}")
         self.record, self.method = methods.resolve(method)
-        self.integrator = integrator
-        self.record.check_scene(scene, self.method, integrator)
+        self.integrator = self.record.check_scene(scene, self.method, integrator)
         self.dt = _step(dt)
         if not scene.bodies:
             raise SceneError("scene has no bodies: add one with scene.add_body(…)")
@@ -55,7 +55,7 @@ class Simulation:
         self._floors = tuple(scene.floors)
         self._names = {body.name: body.index for body in scene.bodies}
         self.stepper: Stepper = _stepper(
-            self.record, compile_scene(scene), self.method, integrator, self.dt
+            self.record, compile_scene(scene), self.method, self.integrator, self.dt
         )
 
     @property
@@ -109,7 +109,7 @@ class Simulation:
         """Parameters of a contact between two bodies or a body and a floor.
 
         Given ones are combined, missing ones derived from masses, sizes and the step. Stiffness and
-        damping are per area [N/m³, N s/m³] with normalization "none".
+        damping are per area [N/m³, N s/m³] where the method takes them so.
 
         Args:
             a: Handle, name or index; floors count −1, −2, …
@@ -145,7 +145,7 @@ class Simulation:
     def orientations(self) -> Array:
         """Orientations of all shape frames (w, x, y, z), shape (n, 4)."""
         n = len(self._bodies)
-        back = self.arrays.principal * np.array([1.0, -1.0, -1.0, -1.0])
+        back = quat_conjugate(self.arrays.principal)
         return quat_product(self.arrays.state.quaternion[:n], back)
 
     @property
@@ -202,7 +202,7 @@ class BodyState:
     def orientation(self) -> Array:
         """Orientation of the shape frame (w, x, y, z)."""
         c, i = self._sim.arrays, self._i
-        back = c.principal[i] * np.array([1.0, -1.0, -1.0, -1.0])
+        back = quat_conjugate(c.principal[i])
         return quat_product(c.state.quaternion[i], back)
 
     @orientation.setter

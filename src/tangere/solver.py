@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tangere._jit import kernel
-from tangere._ptr import ptr
 from tangere.maths.vec import Array, IntArray, LongArray
 
 NEI, NEF = 15, 119  # columns of Elements.ints and Elements.floats
@@ -35,20 +33,8 @@ class Graph(NamedTuple):
     | direct     | 1: island is factorised, 0: conjugate gradients               | (n,)    |
     | column     | first row of each place's column of the factor                | (n+1,)  |
     | row        | places of the rows                                            | (b,)    |
-    | half       | of each island by gradients, first place of its second half   | (n,)    |
-    | beside_start | first entry of each place in `beside`                       | (n+1,)  |
-    | beside     | ends of edges at each place: twice the edge, plus 0 or 1      | (2e,)   |
-    | still      | of a place, for now: its body moves, or is held, beside one   |         |
-    |            | that moves or not (`MOVES`, `FEELS`, `RESTS`)                 | (n,)    |
-    | moving, feeling | of each island, from its first place on: places of the   |         |
-    |            | bodies that move; those, and those beside                     | (n,)    |
-    | movers, feelers | how many, of each island                                 | (n,)    |
-    | rank       | of a place, its index in `moving`; −1: held still             | (n,)    |
-    | middle, apart | of each island by gradients, two indices into `moving`:    |         |
-    |            | bodies before `middle` touch none from there to `apart`       | (n,)    |
-    | entry      | of each rank, first of its entries in `Matrix.links`: one for |         |
-    |            | every edge to a lower rank                                    | (n,)    |
-    | entries    | how many, of each island                                      | (n,)    |
+    | adjacency_start | first entry of each place in `adjacency`                 | (n+1,)  |
+    | adjacency  | ends of edges at each place: twice the edge, plus 0 or 1      | (2e,)   |
     | fill, degree, head, before, after, bits | scratch of the ordering          | …       |
     """
 
@@ -66,25 +52,49 @@ class Graph(NamedTuple):
     direct: IntArray
     column: IntArray
     row: IntArray
-    half: IntArray
-    beside_start: IntArray
-    beside: IntArray
-    still: IntArray
-    moving: IntArray
-    feeling: IntArray
-    movers: IntArray
-    feelers: IntArray
-    rank: IntArray
-    middle: IntArray
-    apart: IntArray
-    entry: IntArray
-    entries: IntArray
+    adjacency_start: IntArray
+    adjacency: IntArray
     fill: IntArray
     degree: IntArray
     head: IntArray
     before: IntArray
     after: IntArray
     bits: LongArray
+
+
+class Large(NamedTuple):
+    """What only islands solved by conjugate gradients need: active set and partition.
+
+    | field      | meaning                                                       | shape   |
+    | split      | of each island, first place of its second half                | (n,)    |
+    | state      | of a place: ACTIVE, ADJACENT to one that is, or HELD          | (n,)    |
+    | active     | of each island, from its first place on: places of the active |         |
+    |            | bodies, in the order of their ranks                           | (n,)    |
+    | nearby     | the same of the active and the adjacent bodies                | (n,)    |
+    | active_count, nearby_count | how many, of each island                      | (n,)    |
+    | elements   | of each island, from its first on: elements of active bodies  | (c,)    |
+    | element_count | how many, of each island                                   | (n,)    |
+    | rank       | of a place, its index in `active`; −1: not active             | (n,)    |
+    | second, separator | of each island, two ranks: bodies before `second` touch |       |
+    |            | none from there to `separator`                                | (n,)    |
+    | entry      | of each rank, first of its entries in `Matrix.links`: one for |         |
+    |            | every edge to a lower rank                                    | (n,)    |
+    | entries    | how many, of each island                                      | (n,)    |
+    """
+
+    split: IntArray
+    state: IntArray
+    active: IntArray
+    nearby: IntArray
+    active_count: IntArray
+    nearby_count: IntArray
+    elements: IntArray
+    element_count: IntArray
+    rank: IntArray
+    second: IntArray
+    separator: IntArray
+    entry: IntArray
+    entries: IntArray
 
 
 class Matrix(NamedTuple):
@@ -158,8 +168,6 @@ class Elements(NamedTuple):
     |        | (a guess, so single precision does)                         | (v, 12)    |
     | start  | first entry of each island in `list`                        | (n+1,)     |
     | list   | elements by island                                          | (c,)       |
-    | busy   | those of a body that moves, of each island from its start on | (c,)      |
-    | working | how many, of each island                                   | (n,)       |
     | first  | first element of each edge of the graph                     | (c,)       |
     """
 
@@ -171,8 +179,6 @@ class Elements(NamedTuple):
     slip_z: Array
     start: IntArray
     list: IntArray
-    busy: IntArray
-    working: IntArray
     first: IntArray
 
 
@@ -180,6 +186,7 @@ class Solver(NamedTuple):
     """Everything the implicit step needs beside the pairs."""
 
     graph: Graph
+    large: Large
     matrix: Matrix
     ahead: Ahead
     elements: Elements
@@ -201,101 +208,8 @@ LOSS_KEPT = 2  # what contacts have in reserve, beyond as much again as their sp
 LOSS_WANTED = 3  # what those that are too deep would like to have of it
 NL = 4
 NQ = 24  # words of Solver.queue
-# Entries of Graph.still
-MOVES, FEELS, RESTS = 0, 1, 2
-
-
-@kernel
-def solver_pointers(v: Solver) -> Solver:
-    """The implicit step's arrays as pointers."""
-    g, a, h = v.graph, v.matrix, v.ahead
-    return Solver(
-        Graph(
-            ptr(g.known),
-            ptr(g.fresh),
-            ptr(g.edges),
-            ptr(g.parent),
-            ptr(g.island),
-            ptr(g.start),
-            ptr(g.member),
-            ptr(g.place),
-            ptr(g.edge_start),
-            ptr(g.edge_list),
-            ptr(g.block),
-            ptr(g.direct),
-            ptr(g.column),
-            ptr(g.row),
-            ptr(g.half),
-            ptr(g.beside_start),
-            ptr(g.beside),
-            ptr(g.still),
-            ptr(g.moving),
-            ptr(g.feeling),
-            ptr(g.movers),
-            ptr(g.feelers),
-            ptr(g.rank),
-            ptr(g.middle),
-            ptr(g.apart),
-            ptr(g.entry),
-            ptr(g.entries),
-            ptr(g.fill),
-            ptr(g.degree),
-            ptr(g.head),
-            ptr(g.before),
-            ptr(g.after),
-            ptr(g.bits),
-        ),
-        Matrix(
-            ptr(a.diagonal),
-            ptr(a.lower),
-            ptr(a.x),
-            ptr(a.links),
-            ptr(a.bounds),
-            ptr(a.scaled),
-            ptr(a.y),
-            ptr(a.r),
-            ptr(a.p),
-            ptr(a.t),
-            ptr(a.f),
-            ptr(a.sums),
-        ),
-        Ahead(
-            ptr(h.position),
-            ptr(h.quaternion),
-            ptr(h.rotation),
-            ptr(h.guess),
-            ptr(h.twist),
-            ptr(h.free),
-            ptr(h.base),
-            ptr(h.gradient),
-            ptr(h.inertia),
-            ptr(h.unbalance),
-        ),
-        elements_pointers(v.elements),
-        ptr(v.report),
-        ptr(v.residual),
-        ptr(v.losses),
-        ptr(v.queue),
-        ptr(v.given),
-    )
-
-
-@kernel
-def elements_pointers(t: Elements) -> Elements:
-    """The contacts of the step as pointers."""
-    return Elements(
-        ptr(t.used),
-        ptr(t.ints),
-        ptr(t.floats),
-        ptr(t.corners),
-        ptr(t.fan),
-        ptr(t.slip_z),
-        ptr(t.start),
-        ptr(t.list),
-        ptr(t.busy),
-        ptr(t.working),
-        ptr(t.first),
-    )
+# Entries of Large.state
+ACTIVE, ADJACENT, HELD = 0, 1, 2
 
 
 def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int) -> Solver:
@@ -322,25 +236,29 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
             direct=ints(n),
             column=ints(n + 1),
             row=ints(blocks),
-            half=ints(n),
-            beside_start=ints(n + 1),
-            beside=ints(2 * contacts),
-            still=ints(n),
-            moving=ints(n),
-            feeling=ints(n),
-            movers=ints(n),
-            feelers=ints(n),
-            rank=ints(n),
-            middle=ints(n),
-            apart=ints(n),
-            entry=ints(n),
-            entries=ints(n),
+            adjacency_start=ints(n + 1),
+            adjacency=ints(2 * contacts),
             fill=ints(n + 1),
             degree=ints(n),
             head=ints(n),
             before=ints(n),
             after=ints(n),
             bits=np.zeros(longest * (longest // 62 + 1), np.int64),
+        ),
+        Large(
+            split=ints(n),
+            state=ints(n),
+            active=ints(n),
+            nearby=ints(n),
+            active_count=ints(n),
+            nearby_count=ints(n),
+            elements=ints(contacts),
+            element_count=ints(n),
+            rank=ints(n),
+            second=ints(n),
+            separator=ints(n),
+            entry=ints(n),
+            entries=ints(n),
         ),
         Matrix(
             diagonal=np.zeros((n, 36)),
@@ -377,8 +295,6 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
             slip_z=np.zeros((corners, 12), np.float32),
             start=ints(n + 1),
             list=ints(contacts),
-            busy=ints(contacts),
-            working=ints(n),
             first=ints(contacts),
         ),
         report=np.zeros(NR),

@@ -79,12 +79,12 @@ def warm_up_together(names: Iterable[str] | None = None) -> float:
     return time.perf_counter() - start
 
 
-def step_block(method: str = "volume", integrator: str = "implicit") -> None:
+def step_block(method: str = methods.default, integrator: str = "implicit") -> None:
     """One step of a block on a floor: one kernel makes those of all scenes."""
     _block_on_floor(method, integrator).step()
 
 
-def touch_floor(method: str = "volume") -> None:
+def touch_floor(method: str = methods.default) -> None:
     """Contact loop and tick of a hand."""
     scene = tg.Scene()
     scene.add_floor()
@@ -115,7 +115,7 @@ def _one_energy() -> None:
     _ = _block_on_floor().energy
 
 
-def _block_on_floor(method: str = "volume", integrator: str = "implicit") -> tg.Simulation:
+def _block_on_floor(method: str = methods.default, integrator: str = "implicit") -> tg.Simulation:
     scene = tg.Scene()
     scene.add_floor()
     scene.add_body(tg.Box(BLOCK), position=(0.0, 0.0, 0.05))

@@ -16,8 +16,8 @@ from strategies import quaternions, vectors
 from tangere.bodies.rigid import MAX_TURN, free_rotation
 from tangere.geometry.shapes import Box, Cone, Sphere
 from tangere.maths.quat import Quat
+from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Vec3
-from tangere.scene.compile import rotation_of
 from tangere.scene.scene import Scene
 from tangere.simulation import Simulation
 

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tangere._jit import kernel
-from tangere._ptr import ptr
+from tangere._ptr import pointers, ptr
 from tangere.collision.clip import clip_floor, clip_volume
 from tangere.collision.distance import placed, view
-from tangere.geometry.checks import rotation
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.geometry.shapes import Shape
-from tangere.model import Soup, new_soup, soup_pointers
+from tangere.maths.rotations import rotation_of
+from tangere.model import Soup, new_soup
 
 Array = NDArray[np.float64]
 
@@ -26,14 +26,14 @@ UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 @kernel
 def _volume(a: Polyhedron, b: Polyhedron, eps: float, soup: Soup, first: int, capacity: int) -> int:
     """clip_volume on arrays."""
-    s = soup_pointers(soup)
+    s = pointers(soup)
     return clip_volume(view(a), view(b), eps, s, first, capacity)
 
 
 @kernel
 def _floor(b: Polyhedron, plane: Array, eps: float, soup: Soup, first: int, capacity: int) -> int:
     """clip_floor on arrays."""
-    s = soup_pointers(soup)
+    s = pointers(soup)
     return clip_floor(view(b), ptr(plane), eps, s, first, capacity)
 
 
@@ -66,7 +66,7 @@ def at(
     orientation: tuple[float, ...] | Array = UPRIGHT,
 ) -> Polyhedron:
     """The first convex part of a shape in the world."""
-    return placed(shape.parts()[0], rotation(np.array(orientation)), np.array(position))
+    return placed(shape.parts()[0], rotation_of(np.array(orientation)), np.array(position))
 
 
 def fresh(capacity: int) -> Soup:

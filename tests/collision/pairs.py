@@ -10,8 +10,8 @@ from scipy.spatial import HalfspaceIntersection
 from scipy.spatial.transform import Rotation
 
 from tangere.collision.distance import edges
-from tangere.geometry.checks import rotation
 from tangere.geometry.shapes import Convex
+from tangere.maths.rotations import rotation_of
 
 Array = NDArray[np.float64]
 Generator = np.random.Generator
@@ -83,7 +83,7 @@ def random_pair(
 
 def world_vertices(shape: Convex, pose: Placed, origin: Array) -> Array:
     """Vertices in world axes, seen from `origin`."""
-    return np.asarray(shape.parts()[0].vertices @ rotation(pose[1]).T + (pose[0] - origin))
+    return np.asarray(shape.parts()[0].vertices @ rotation_of(pose[1]).T + (pose[0] - origin))
 
 
 def random_placement(rng: Generator, a: Convex, b: Convex, how: str) -> tuple[Placed, Placed]:
@@ -91,7 +91,7 @@ def random_placement(rng: Generator, a: Convex, b: Convex, how: str) -> tuple[Pl
     qa, qb = _quaternion(rng), _quaternion(rng)
     if how == "aligned":
         qa = qb = np.array([1.0, 0.0, 0.0, 0.0])
-    ra, rb = rotation(qa), rotation(qb)
+    ra, rb = rotation_of(qa), rotation_of(qb)
     d = directions(rng, 1)[0]
     small = min(extent(a), extent(b))
     if how == "faces":  # one face of each on a common plane, facing each other
@@ -100,7 +100,7 @@ def random_placement(rng: Generator, a: Convex, b: Convex, how: str) -> tuple[Pl
         d = ra @ f[:3]
         rb = _align(g[:3], -d) if rng.random() < 0.9 else rb
         qb = np.asarray(Rotation.from_matrix(rb).as_quat(scalar_first=True))
-        rb = rotation(qb)
+        rb = rotation_of(qb)
     if how == "aligned" and rng.random() < 0.7:
         d = np.eye(3)[rng.integers(3)]
     u, v = a.parts()[0].vertices, b.parts()[0].vertices

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from strategies import quaternions
 
 from tangere._jit import kernel
+from tangere._ptr import pointers
 from tangere.collision.broad import NEVER, rebuild, update_boxes, update_pairs
 from tangere.contact.convex.options import ContactOptions
 from tangere.geometry.shapes import Box, Compound, Shape, Sphere
+from tangere.maths.rotations import rotation_of
 from tangere.model import (
     OK,
     PAIRS_FULL,
@@ -30,12 +32,8 @@ from tangere.model import (
     Sizes,
     State,
     Work,
-    hull_pointers,
-    model_pointers,
-    state_pointers,
-    work_pointers,
 )
-from tangere.scene.compile import Compiled, compile_scene, rotation_of
+from tangere.scene.compile import Compiled, compile_scene
 from tangere.scene.scene import Scene
 from tangere.simulation import Simulation
 from tangere.steppers.rigid import ExplicitStepper
@@ -51,16 +49,14 @@ DT = 1e-3
 @kernel
 def _boxes(z: Sizes, m: Model, h: Hulls, s: State, w: Work, dt: float) -> int:
     """update_boxes on arrays."""
-    p = work_pointers(w)
-    return update_boxes(
-        z, model_pointers(m), hull_pointers(h), state_pointers(s), dt, 0.0, p.world, p.tree.left
-    )
+    p = pointers(w)
+    return update_boxes(z, pointers(m), pointers(h), pointers(s), dt, 0.0, p.world, p.tree.left)
 
 
 @kernel
 def _update(z: Sizes, m: Model, h: Hulls, s: State, w: Work, dt: float, left: int) -> int:
     """update_pairs on arrays; rebuild where `left` is negative."""
-    pm, ph, ps, pw = model_pointers(m), hull_pointers(h), state_pointers(s), work_pointers(w)
+    pm, ph, ps, pw = pointers(m), pointers(h), pointers(s), pointers(w)
     if left < 0:
         return rebuild(z, pm, ph, ps, dt, pw)
     return update_pairs(z, pm, ph, ps, dt, pw, left)

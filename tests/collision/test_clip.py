@@ -25,9 +25,9 @@ from scipy.spatial import ConvexHull
 from strategies import quaternions
 
 from tangere.collision.clip import BIT_PLANES, ON_PLANE
-from tangere.geometry.checks import rotation
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.geometry.shapes import Box, Cone, Convex, Sphere
+from tangere.maths.rotations import rotation_of
 
 pytestmark = pytest.mark.nojit
 
@@ -218,7 +218,7 @@ def test_rigid_motion_and_scale(q: Array, turn: Array, decade: float, seed: int)
     a, b = at(CUBE), at(CUBE, shift, q)
     here = clipped(a, b).volume()
     s = 10.0**decade
-    r = rotation(turn)
+    r = rotation_of(turn)
 
     def carry(p: Polyhedron) -> Polyhedron:
         vertices = s * p.vertices @ r.T

@@ -19,7 +19,6 @@ from oracles.support import support as support_of
 
 from tangere.collision.distance import distance
 from tangere.errors import SceneError
-from tangere.geometry.checks import rotation
 from tangere.geometry.shapes import (
     Box,
     Capsule,
@@ -30,6 +29,7 @@ from tangere.geometry.shapes import (
     Shape,
     Sphere,
 )
+from tangere.maths.rotations import rotation_of
 
 Array = NDArray[np.float64]
 
@@ -67,8 +67,8 @@ class Coal:
 
     def distance(self, a: Convex, pose_a: Placed, b: Convex, pose_b: Placed) -> float:
         result = self.coal.DistanceResult()
-        place_a = self.coal.Transform3s(rotation(pose_a[1]), np.zeros(3))
-        place_b = self.coal.Transform3s(rotation(pose_b[1]), pose_b[0] - pose_a[0])
+        place_a = self.coal.Transform3s(rotation_of(pose_a[1]), np.zeros(3))
+        place_b = self.coal.Transform3s(rotation_of(pose_b[1]), pose_b[0] - pose_a[0])
         return float(
             self.coal.distance(self.shape(a), place_a, self.shape(b), place_b, self.request, result)
         )
@@ -163,7 +163,7 @@ def test_witnesses_lie_on_the_shapes_and_span_the_distance(
     np.testing.assert_allclose(point_b - point_a, d * normal, atol=1e-14 * size)
     for shape, pose, point in ((a, pose_a, point_a), (b, pose_b, point_b)):
         planes = shape.parts()[0].planes
-        local = rotation(pose[1]).T @ (point - pose[0])
+        local = rotation_of(pose[1]).T @ (point - pose[0])
         height = (planes[:, :3] @ local - planes[:, 3]).max()
         # On the surface; GJK tells directions apart to the root of rounding, over the gap it opens.
         assert abs(height) <= 1e-8 * size
@@ -195,7 +195,7 @@ def test_rigid_motion_and_scaling_change_nothing_else(
     q = rng.normal(size=4)
     q /= np.linalg.norm(q)
     shift = rng.normal(size=3)
-    moved = [(rotation(q) @ x + shift, product(q, p)) for x, p in (pose_a, pose_b)]
+    moved = [(rotation_of(q) @ x + shift, product(q, p)) for x, p in (pose_a, pose_b)]
     d = distance(a, pose_a, b, pose_b).distance
     assert distance(a, moved[0], b, moved[1]).distance == pytest.approx(d, abs=1e-12 * size)
     s = 10.0 ** rng.uniform(-3, 3)
@@ -342,7 +342,7 @@ def test_curved_shapes_agree_with_coal(first: str, second: str) -> None:
         pose_a, pose_b = ((rng.normal(size=3) * 0.4, unit_quaternion(rng)) for _ in range(2))
         found = distance(a, pose_a, b, pose_b)
         place_a, place_b = (
-            coal.coal.Transform3s(rotation(q), x + rotation(q) @ offset)
+            coal.coal.Transform3s(rotation_of(q), x + rotation_of(q) @ offset)
             for (x, q), offset in ((pose_a, offset_a), (pose_b, offset_b))
         )
         theirs = coal.coal.distance(
@@ -372,7 +372,7 @@ def test_curved_shapes_overlap_least_along_the_normal(first: str, second: str) -
         pose_a = (rng.normal(size=3), unit_quaternion(rng))
         pose_b = (pose_a[0] + rng.normal(size=3) * reach, unit_quaternion(rng))
         d, point_a, point_b, n = distance(a, pose_a, b, pose_b)
-        p, q = (part(s, x, rotation(o)).exact for s, (x, o) in ((a, pose_a), (b, pose_b)))
+        p, q = (part(s, x, rotation_of(o)).exact for s, (x, o) in ((a, pose_a), (b, pose_b)))
         assert -d == pytest.approx(float(support_overlap(p, q, n[None])[0]), abs=1e-12)
         assert -d <= least_overlap(p, q).overlap + 1e-10
         # witnesses lie on the surfaces, and span the distance

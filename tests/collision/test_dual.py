@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
 from tangere._jit import kernel
-from tangere._ptr import local_f8, local_i4, ptr
+from tangere._ptr import local_f8, local_i4, pointers, ptr
 from tangere.collision.clip import MAX_POLYGON
 from tangere.collision.distance import part_distance, placed, view
 from tangere.collision.dual import FAILED, FULL, centre, dual_volume, quickhull
-from tangere.geometry.checks import rotation
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.geometry.shapes import Box
-from tangere.model import Soup, soup_pointers
+from tangere.maths.rotations import rotation_of
+from tangere.model import Soup
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int32]
@@ -52,7 +52,7 @@ def middle(planes: Array, guess: Array, out: Array) -> bool:
 @kernel
 def volume(a: Polyhedron, b: Polyhedron, guess: Array, soup: Soup, capacity: int) -> int:
     """Polygon count of the dual method."""
-    s = soup_pointers(soup)
+    s = pointers(soup)
     s.start[0] = 0
     return dual_volume(view(a), view(b), (guess[0], guess[1], guess[2]), s, 0, capacity)
 
@@ -112,7 +112,7 @@ def test_centre_of_a_box_is_its_middle(guess: tuple[float, float, float]) -> Non
 
 
 def test_thin_volumes_have_a_centre_and_none_is_found_where_there_is_none() -> None:
-    turn = rotation(np.array([0.5, 0.5, 0.1, -0.7]) / np.linalg.norm([0.5, 0.5, 0.1, -0.7]))
+    turn = rotation_of(np.array([0.5, 0.5, 0.1, -0.7]) / np.linalg.norm([0.5, 0.5, 0.1, -0.7]))
     for thickness in (1e-3, 1e-6, 1e-9):
         p, q = cube(), cube(0.3, 0.2, 1.0 - thickness)
         planes = np.vstack((p.planes, q.planes))
@@ -150,7 +150,9 @@ def test_old_content_of_the_scratch_does_not_matter() -> None:
     p, q = (
         cube(),
         placed(
-            Box((1.0, 1.0, 1.0)).parts()[0], rotation(np.array([0.8, 0, 0.6, 0])), 0.4 * np.ones(3)
+            Box((1.0, 1.0, 1.0)).parts()[0],
+            rotation_of(np.array([0.8, 0, 0.6, 0])),
+            0.4 * np.ones(3),
         ),
     )
     one, two = soup(poison=0), soup(poison=-7)
@@ -172,8 +174,8 @@ def test_gives_up_on_films_alone() -> None:
     for k in range(600):
         how = ("shallow", "deep", "faces", "aligned", "nested")[k % 5]
         a, pose_a, b, pose_b = random_pair(rng, pool, how)
-        p = placed(a.parts()[0], rotation(pose_a[1]), np.zeros(3))
-        q = placed(b.parts()[0], rotation(pose_b[1]), pose_b[0] - pose_a[0])
+        p = placed(a.parts()[0], rotation_of(pose_a[1]), np.zeros(3))
+        q = placed(b.parts()[0], rotation_of(pose_b[1]), pose_b[0] - pose_a[0])
         d, found = part_distance(p, q)
         size = max(extent(a), extent(b))
         if d > -1e-12 * size:

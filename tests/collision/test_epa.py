@@ -15,9 +15,9 @@ from tangere._ptr import ptr
 from tangere.collision import distance as module
 from tangere.collision.distance import edges, part_distance, placed, view
 from tangere.collision.epa import least_overlap, overlap, penetration
-from tangere.geometry.checks import rotation
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.geometry.shapes import Box, Convex
+from tangere.maths.rotations import rotation_of
 
 Array = NDArray[np.float64]
 
@@ -42,8 +42,8 @@ def enumeration(
 
 def parts(pair: tuple[Convex, Placed, Convex, Placed]) -> tuple[Polyhedron, Polyhedron, float]:
     a, pose_a, b, pose_b = pair
-    p = placed(a.parts()[0], rotation(pose_a[1]), np.zeros(3))
-    q = placed(b.parts()[0], rotation(pose_b[1]), pose_b[0] - pose_a[0])
+    p = placed(a.parts()[0], rotation_of(pose_a[1]), np.zeros(3))
+    q = placed(b.parts()[0], rotation_of(pose_b[1]), pose_b[0] - pose_a[0])
     return p, q, max(extent(a), extent(b))
 
 
@@ -115,7 +115,7 @@ def test_concentric_round_clouds() -> None:
     # Two concentric round clouds: all faces of the Minkowski hull are about equally near.
     rng = np.random.default_rng(3)
     p = placed(Convex(directions(rng, 128)).parts()[0], np.eye(3), np.zeros(3))
-    turn = rotation(np.array([0.6, 0.0, 0.8, 0.0]))
+    turn = rotation_of(np.array([0.6, 0.0, 0.8, 0.0]))
     q = placed(Convex(directions(rng, 128)).parts()[0], turn, np.zeros(3))
     d, _ = part_distance(p, q)
     assert -d == pytest.approx(hull_depth(p.vertices, q.vertices), abs=1e-12)

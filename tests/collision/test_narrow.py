@@ -15,7 +15,7 @@ from oracles.distance import signed_distance
 from strategies import quaternions
 
 from tangere._jit import kernel
-from tangere._ptr import ptr
+from tangere._ptr import pointers, ptr
 from tangere.collision.distance import view
 from tangere.collision.narrow import GAP, boxes_gap, contact_normal, highest, thinner, world_view
 from tangere.geometry.polyhedron import Polyhedron
@@ -28,10 +28,6 @@ from tangere.model import (
     Model,
     State,
     Work,
-    hull_pointers,
-    model_pointers,
-    state_pointers,
-    work_pointers,
 )
 from tangere.scene.compile import Compiled, compile_scene
 from tangere.scene.scene import Scene
@@ -327,9 +323,7 @@ def test_supports(q: Array, seed: int) -> None:
 @kernel
 def _world(m: Model, h: Hulls, s: State, w: Work, part: int, step: int) -> int:
     """world_view on arrays; returns the vertex count."""
-    v = world_view(
-        model_pointers(m), hull_pointers(h), state_pointers(s), work_pointers(w).world, part, step
-    )
+    v = world_view(pointers(m), pointers(h), pointers(s), pointers(w).world, part, step)
     return v.vert_count + 1000 * v.face_count
 
 
@@ -359,7 +353,7 @@ def test_world_vertices_are_made_once_per_step() -> None:
 def _gap(m: Model, h: Hulls, s: State, n: Array, out: Array) -> None:
     """boxes_gap of parts 0 and 1."""
     along = (n[0], n[1], n[2])
-    out[0] = boxes_gap(model_pointers(m), hull_pointers(h), state_pointers(s), 0, 1, along)
+    out[0] = boxes_gap(pointers(m), pointers(h), pointers(s), 0, 1, along)
 
 
 @pytest.mark.parametrize("kind", ["boxes", "cones"])

@@ -17,8 +17,8 @@ from oracles.halfspace import common_volume
 from tangere.collision.distance import distance, placed
 from tangere.collision.volume import contact_volume, polygons
 from tangere.errors import SceneError
-from tangere.geometry.checks import rotation
 from tangere.geometry.shapes import Box, Compound, Convex, Cylinder
+from tangere.maths.rotations import rotation_of
 
 Array = NDArray[np.float64]
 Algorithm = Literal["clip", "dual"]
@@ -53,8 +53,8 @@ def against_halfspaces(seed: int, pairs: int, pool_size: int) -> dict[str, float
             assert depth <= 1e-12 * max(extent(a), extent(b)), (seed, k)
             continue
         done += 1
-        p = placed(a.parts()[0], rotation(pose_a[1]), np.zeros(3))
-        q = placed(b.parts()[0], rotation(pose_b[1]), pose_b[0] - pose_a[0])
+        p = placed(a.parts()[0], rotation_of(pose_a[1]), np.zeros(3))
+        q = placed(b.parts()[0], rotation_of(pose_b[1]), pose_b[0] - pose_a[0])
         around = 0.5 * (apart.point_a + apart.point_b) - pose_a[0]
         truth = common_volume(p.planes, q.planes, apart.normal, around, depth)
         size = min(extent(a), extent(b))
@@ -269,7 +269,9 @@ def test_large_prisms_sticking_out_of_the_common_box() -> None:
 @both
 def test_polygons_face_outwards_and_lie_on_their_planes(algorithm: Algorithm) -> None:
     p = placed(CUBE.parts()[0], np.eye(3), np.zeros(3))
-    q = placed(CUBE.parts()[0], rotation(np.array([0.8, 0.6, 0.0, 0.0])), np.array([0.1, 0.2, 0.6]))
+    q = placed(
+        CUBE.parts()[0], rotation_of(np.array([0.8, 0.6, 0.0, 0.0])), np.array([0.1, 0.2, 0.6])
+    )
     xyz, starts = polygons(p, q, np.zeros(9), algorithm)
     centre = xyz.mean(axis=0)
     planes = np.vstack((p.planes, q.planes))

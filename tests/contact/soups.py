@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tangere._jit import kernel
+from tangere._ptr import pointers
 from tangere.contact.volume.traction import (
     Pressure,
     _by_edges,
@@ -17,7 +18,7 @@ from tangere.contact.volume.traction import (
     vertex_traction,
     work_bound,
 )
-from tangere.model import Soup, new_soup, soup_pointers
+from tangere.model import Soup, new_soup
 
 Array = NDArray[np.float64]
 
@@ -83,7 +84,7 @@ def _call(
     soup: Soup, count: int, pr: Pressure, field: Array, gyration: float, rule: int, out: Array
 ) -> None:
     """One of the traction rules on a soup of arrays."""
-    s = soup_pointers(soup)
+    s = pointers(soup)
     r1, r2, th = field[0], field[1], field[2]
     if rule == TRACTION:
         out[0], out[1], out[2] = traction(s, 0, count, pr, r1, r2, th, gyration)

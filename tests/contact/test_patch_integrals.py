@@ -17,7 +17,7 @@ from scipy.spatial import ConvexHull
 from strategies import quaternions, vectors
 
 from tangere._jit import kernel
-from tangere._ptr import ptr
+from tangere._ptr import pointers, ptr
 from tangere.collision.clip import View
 from tangere.collision.distance import view
 from tangere.contact.convex.patch_integrals import (
@@ -37,7 +37,7 @@ from tangere.contact.convex.patch_integrals import (
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.geometry.shapes import Box, Cylinder
 from tangere.maths.vec import basis
-from tangere.model import Soup, soup_pointers
+from tangere.model import Soup
 
 pytestmark = pytest.mark.nojit
 
@@ -53,7 +53,7 @@ def _measure(
     a: Polyhedron, b: Polyhedron, one_sided: bool, n: Array, soup: Soup, count: int, sums: Array
 ) -> None:
     """`measure` on arrays, in the basis of n; one-sided: a is left out."""
-    s = soup_pointers(soup)
+    s = pointers(soup)
     normal = (n[0], n[1], n[2])
     t1, t2 = basis(normal)
     va, vb = view(a), view(b)

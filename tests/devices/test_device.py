@@ -10,19 +10,11 @@ from devices.peers import X, Y, Z, turn_matrix, turn_quaternion
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tangere.devices.device import (
-    MODELS,
-    Adapter,
-    Axes,
-    DeviceInfo,
-    Estimator,
-    Floats,
-    model,
-    quaternion_of,
-)
+from tangere.devices.device import MODELS, Adapter, Axes, DeviceInfo, Estimator, Floats, model
 from tangere.devices.forcedimension import AXES as DHD
 from tangere.devices.openhaptics import AXES as HD
 from tangere.errors import DeviceError
+from tangere.maths.rotations import quaternion_of
 
 pytestmark = pytest.mark.nojit
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 import tangere as tg
 from tangere._jit import kernel
+from tangere._ptr import pointers
 from tangere.elements.contact_law import BETA, KAPPA, TANGENTIAL_SHARE, ZETA, pair_law
-from tangere.model import Model, model_pointers
+from tangere.model import Model
 from tangere.scene.compile import compile_scene
 from tangere.simulation import Simulation
 
@@ -26,7 +27,7 @@ DT = 1e-3
 @kernel
 def _law(m: Model, i: int, j: int, dt: float, out: Array) -> None:
     """pair_law on arrays."""
-    law = pair_law(model_pointers(m), i, j, dt, False, False)
+    law = pair_law(pointers(m), i, j, dt, False, False)
     out[0], out[1], out[2], out[3], out[4], out[5], _, _ = law
 
 

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 import tangere
 from tangere._jit import kernel
+from tangere._ptr import pointers
 from tangere.elements import columns as record
 from tangere.elements.columns import element
 from tangere.elements.element import SMALL_RESERVE, yield_early
-from tangere.solver import Solver, solver_pointers
+from tangere.solver import Solver
 
 pytestmark = pytest.mark.nojit
 
@@ -30,7 +31,7 @@ APART = np.array([0.03, 0.1, -0.2, 0.0, 0.0, 0.0])  # motion of the guess
 @kernel
 def _yield_early(v: Solver, dt: float) -> None:
     """The kernel on arrays."""
-    t = solver_pointers(v).elements
+    t = pointers(v).elements
     yield_early(t, element(t, 0), dt)
 
 

@@ -125,6 +125,7 @@ def test_the_rate_of_a_tower_is_that_of_its_curvature_when_undamped() -> None:
     assert linearised(n, p, k, 0.0)[0] == pytest.approx(np.sqrt(squares.max()), rel=1e-6)
 
 
+@pytest.mark.compiled
 def test_a_soft_tower_buckles_along_the_mode_at_its_rate() -> None:
     """The control in small, the volume method against the eigenvalue."""
     p = Params()

@@ -273,6 +273,7 @@ def test_free_flight_follows_the_toss(engine: Engine) -> None:
     assert s.rotation.max() < 0.05
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("foot", [0.0, 0.02])
 @pytest.mark.parametrize("chamfer", [0.0, 2e-3])
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.name)

@@ -14,7 +14,7 @@ from tangere.experiments.passive import (
     STIFFNESS,
     trial,
 )
-from tangere.geometry.checks import rotation
+from tangere.maths.rotations import rotation_of
 
 ROUNDING = 1e-9  # [m] stacked things touch
 SEEDS = range(10 * len(CATEGORIES))
@@ -78,7 +78,7 @@ def test_bodies_start_clear_of_the_floor_and_of_each_other(seed: int) -> None:
     for body in scene.bodies:
         vertices, _ = body.shape.surface()
         reach.append(np.linalg.norm(vertices, axis=1).max())
-        lowest = (vertices @ rotation(body.orientation).T + body.position)[:, 2].min()
+        lowest = (vertices @ rotation_of(body.orientation).T + body.position)[:, 2].min()
         assert lowest > -ROUNDING
     for i, a in enumerate(scene.bodies):
         for j, b in enumerate(scene.bodies[:i]):

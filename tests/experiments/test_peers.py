@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from tangere.experiments import peers
+from tangere.experiments import engine_worlds, peers
 
 ENGINES = peers.installed()
 
@@ -64,7 +64,7 @@ def test_inertia_of_a_box() -> None:
 
 
 def test_an_engine_that_greets_is_kept_from_stdout(capfd: pytest.CaptureFixture[str]) -> None:
-    with peers.quiet():
+    with engine_worlds.quiet():
         sys.stdout.write("hello\n")
         os.write(1, b"hello\n")
     assert capfd.readouterr().out == ""

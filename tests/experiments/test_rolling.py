@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tangere.experiments import rolling, round_engines
+from tangere.experiments import engine_worlds, rolling, round_engines
+from tangere.experiments.engine_worlds import Thing
 from tangere.experiments.rolling import Params, Roll
-from tangere.experiments.round_engines import Setup, Step, Thing, Track
+from tangere.experiments.round_engines import Setup, Step, Track
 from tangere.maths.vec import Array
 
 P = Params()
@@ -84,7 +85,7 @@ def test_a_cone_set_rolling_touches_by_its_side_and_does_not_slip(rate: float) -
     assert np.linalg.norm(cone.velocity) == pytest.approx(rate * centre[0])
 
 
-ENGINES = ("tangere", *round_engines.installed())
+ENGINES = ("tangere", *engine_worlds.installed())
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import tangere as tg
-from tangere.experiments.pictures import rotation
 from tangere.experiments.spin_down import (
     SQUARE,
     Params,
@@ -21,6 +20,7 @@ from tangere.experiments.spin_down import (
     rectangle,
     square_ground,
 )
+from tangere.maths.rotations import rotation_of
 
 FINE = Params(quadrature=200)
 
@@ -119,7 +119,7 @@ def test_friction_of_a_leaning_face_is_exact_at_every_step() -> None:
     sim = tg.Simulation(scene, dt=1e-4, integrator="explicit")
     for _ in range(20):
         body = sim[plate]
-        arm = face @ rotation(body.orientation).T
+        arm = face @ rotation_of(body.orientation).T
         u = body.velocity + np.cross(body.angular_velocity, arm)
         height = arm[:, 2] + body.position[2]
         pressure = (-stiffness * height - damping * u[:, 2]) / len(face)

@@ -17,7 +17,6 @@ from tangere.experiments.otaduy2005_spoon_and_cup import (
     hand,
     press,
 )
-from tangere.geometry.checks import rotation
 from tangere.haptics.layout import (
     HAND_OMEGA,
     HAND_QUATERNION,
@@ -27,6 +26,7 @@ from tangere.haptics.layout import (
     OUT_ACTIVE,
     OUT_CONTACT,
 )
+from tangere.maths.rotations import rotation_of
 from tangere.scene.utensils import cup
 
 P = Params()
@@ -44,7 +44,7 @@ def test_the_hands_velocities_are_the_derivatives_of_its_poses() -> None:
     )
     spin = []
     for before, after in zip(rows[:-2, HAND_QUATERNION:], rows[2:, HAND_QUATERNION:], strict=True):
-        turned = rotation(after[:4]) @ rotation(before[:4]).T
+        turned = rotation_of(after[:4]) @ rotation_of(before[:4]).T
         skew = 0.5 * (turned - turned.T) / (2 * P.dt)
         spin.append([skew[2, 1], skew[0, 2], skew[1, 0]])
     expected = rows[1:-1, HAND_OMEGA : HAND_OMEGA + 3]

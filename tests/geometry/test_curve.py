@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from oracles.support import support
 from strategies import Pose, poses, quaternions
 
-from tangere.geometry.checks import rotation
 from tangere.geometry.curve import BALL, CAPSULE, CONE, CYLINDER, NC, Curve
 from tangere.geometry.shapes import Box, Capsule, Compound, Cone, Convex, Cylinder, Shape, Sphere
+from tangere.maths.rotations import rotation_of
 
 Array = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ def test_curves_of_a_compound_are_at_their_poses(kind: int, pose: Pose) -> None:
     assert curves[0] is None
     found, own = curves[1], curve_of(shape)
     assert found is not None
-    turn = rotation(pose[1])
+    turn = rotation_of(pose[1])
     np.testing.assert_allclose(found.axis, turn @ turn @ own.axis, atol=1e-14)
     expected = turn @ (turn @ own.centre + pose[0]) + pose[0]
     np.testing.assert_allclose(found.centre, expected, atol=1e-13)
@@ -74,7 +74,7 @@ def test_curves_of_a_compound_are_at_their_poses(kind: int, pose: Pose) -> None:
 
 @given(kinds, quaternions())
 def test_box_touches_the_solid_on_all_sides(kind: int, turn: Array) -> None:
-    curve = curve_of(SHAPES[kind]).moved(rotation(turn), np.array([0.1, -0.2, 0.3]))
+    curve = curve_of(SHAPES[kind]).moved(rotation_of(turn), np.array([0.1, -0.2, 0.3]))
     centre, half = curve.box()
     high, low = support(curve, np.eye(3)), -support(curve, -np.eye(3))
     np.testing.assert_allclose(centre + half, high, atol=1e-15 * 8)

@@ -95,6 +95,7 @@ def test_odd_files_load_without_a_word(tmp_path: Path, caplog: pytest.LogCapture
     assert not caplog.records
 
 
+@pytest.mark.compiled
 def test_mutated_mesh_files_give_a_solid_or_one_line(tmp_path: Path) -> None:
     box, rng = trimesh.creation.box(), random.Random(11)
     sources = {ending: tmp_path / f"box.{ending}" for ending in ("obj", "stl", "ply", "off", "glb")}

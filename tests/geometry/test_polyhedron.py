@@ -9,13 +9,13 @@ from strategies import Pose, clouds, poses
 
 from tangere.errors import SceneError
 from tangere.geometry import polyhedron
-from tangere.geometry.checks import rotation
 from tangere.geometry.polyhedron import (
     MAX_FACES,
     Polyhedron,
     convex_polyhedron,
     simplified_points,
 )
+from tangere.maths.rotations import rotation_of
 
 Array = NDArray[np.float64]
 
@@ -69,14 +69,14 @@ def test_box_has_six_quads() -> None:
 @pytest.mark.parametrize("turn", [(1, 0, 0, 0), (0.9, 0.3, -0.2, 0.25)])
 def test_prism_of_96_sides_has_98_faces(size: float, turn: tuple[float, ...]) -> None:
     q = np.array(turn) / np.linalg.norm(turn)
-    solid = convex_polyhedron(size * prism(96) @ rotation(q).T)
+    solid = convex_polyhedron(size * prism(96) @ rotation_of(q).T)
     assert_proper(solid)
     assert sorted(len(f) for f in faces_of(solid)) == [4] * 96 + [96] * 2
 
 
 def test_single_precision_coordinates_still_merge() -> None:
     q = np.array([0.8, 0.4, -0.4, 0.2])
-    points = (CUBE @ rotation(q / np.linalg.norm(q)).T).astype(np.float32).astype(np.float64)
+    points = (CUBE @ rotation_of(q / np.linalg.norm(q)).T).astype(np.float32).astype(np.float64)
     solid = convex_polyhedron(points)
     assert_proper(solid)
     assert len(solid.planes) == 6
@@ -139,7 +139,7 @@ def test_volume_agrees_with_qhull(cloud: Array) -> None:
 @given(clouds(most=20), poses())
 def test_moving_commutes_with_taking_the_hull(cloud: Array, pose: Pose) -> None:
     position, q = pose
-    turn = rotation(q)
+    turn = rotation_of(q)
     size = float((cloud.max(axis=0) - cloud.min(axis=0)).max())
     moved = convex_polyhedron(cloud).moved(turn, size * position)
     assert_proper(moved)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from strategies import LENGTHS, Pose, clouds, poses
 
 from tangere.errors import SceneError
-from tangere.geometry.checks import rotation
 from tangere.geometry.polyhedron import MAX_FACES, Moments, solid_moments
 from tangere.geometry.shapes import (
     MAX_NESTING,
@@ -27,6 +26,7 @@ from tangere.geometry.shapes import (
     Shape,
     Sphere,
 )
+from tangere.maths.rotations import rotation_of
 
 Array = NDArray[np.float64]
 STILL = (1.0, 0.0, 0.0, 0.0)
@@ -158,7 +158,7 @@ def test_convex_moments_match_trimesh(cloud: Array) -> None:
 @given(poses())
 def test_moments_turn_and_move_with_the_solid(pose: Pose) -> None:
     position, q = pose
-    turn = rotation(q)
+    turn = rotation_of(q)
     base = Convex(np.random.default_rng(3).normal(size=(30, 3)))
     moved = Convex(base.vertices @ turn.T + position)
     a, b = base.moments(), moved.moments()
@@ -182,7 +182,7 @@ def test_compound_of_cut_box_equals_the_box() -> None:
 def test_nested_compounds_compose_their_poses(deep: Pose, middle: Pose, top: Pose) -> None:
     def matrix(pose: Pose) -> Array:
         m = np.eye(4)
-        m[:3, :3], m[:3, 3] = rotation(pose[1]), pose[0]
+        m[:3, :3], m[:3, 3] = rotation_of(pose[1]), pose[0]
         return m
 
     wedge = Convex([(0, 0, 0), (1, 0, 0), (0, 0.5, 0), (0, 0, 0.3)])
@@ -193,7 +193,7 @@ def test_nested_compounds_compose_their_poses(deep: Pose, middle: Pose, top: Pos
     chained = matrix(middle) @ matrix(deep)
     expected = wedge.vertices @ chained[:3, :3].T + chained[:3, 3]
     assert np.allclose(parts[0].vertices, expected, atol=1e-13)
-    assert np.allclose(parts[2].vertices, wedge.vertices @ rotation(top[1]).T + top[0])
+    assert np.allclose(parts[2].vertices, wedge.vertices @ rotation_of(top[1]).T + top[0])
     for part in parts:
         assert (part.vertices @ part.planes[:, :3].T <= part.planes[:, 3]).all()
     pieces = [part.moments() for part in parts]

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from tangere.contact_planes import (
+    NPLANE,
+    PLANE_DAMPING,
+    PLANE_NAME,
+    PLANE_NORMAL,
+    PLANE_STIFFNESS,
+)
 from tangere.haptics.coupling import DirectCoupling, VirtualCoupling
 from tangere.haptics.layout import (
     NPACKET,
-    NPLANE,
     NREAD,
     NROW,
     PACKET_COUNT,
@@ -15,10 +21,6 @@ from tangere.haptics.layout import (
     PACKET_SEQUENCE,
     PACKET_STATE,
     PACKET_TIME,
-    PLANE_DAMPING,
-    PLANE_NAME,
-    PLANE_NORMAL,
-    PLANE_STIFFNESS,
     READ_POSITION,
     READ_QUATERNION,
     READ_SEQUENCE,

@@ -6,13 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 from oracles.held_tool import exponential, matrix, product
 
+from tangere._jit import kernel
+from tangere._ptr import local_f8, off, ptr
+from tangere.contact_planes import NPLANE, PLANE_FRICTION
 from tangere.haptics.coupling import VirtualCoupling
+from tangere.haptics.element import Linear, clear, motion
 from tangere.haptics.layout import (
     NOUT,
-    NPLANE,
     NTOOL,
     PACKET_COUNT,
+    PACKET_DAMPING,
     PACKET_PLANES,
+    PACKET_STATE,
+    PACKET_STIFFNESS,
+    PACKET_WRENCH,
     SET_GRIP,
     SET_GRIP_QUATERNION,
     SET_INERTIA,
@@ -21,6 +28,7 @@ from tangere.haptics.layout import (
     Rig,
     new_rig,
 )
+from tangere.haptics.planes import add_plane, plane_count, touch
 from tangere.haptics.tool import step_along, step_once
 
 Array = NDArray[np.float64]
@@ -53,6 +61,27 @@ def put_planes(rig: Rig, planes: list[Array]) -> None:
     rig.packet[PACKET_COUNT] = len(planes)
     for i, each in enumerate(planes):
         rig.packet[PACKET_PLANES + NPLANE * i :][:NPLANE] = each
+
+
+@kernel
+def gather_planes(settings: Array, packet: Array) -> None:
+    """Fill PACKET_WRENCH, PACKET_STIFFNESS and PACKET_DAMPING from a packet's planes at its state.
+
+    What the linear and the held hand-over need. Friction is left out: a force with a limit has no
+    place in a linear model.
+    """
+    s, p = ptr(settings), ptr(packet)
+    r, plane, state = local_f8(9), local_f8(21), local_f8(6)
+    m = motion(s, off(p, PACKET_STATE), r)
+    a = Linear(off(p, PACKET_WRENCH), off(p, PACKET_STIFFNESS), off(p, PACKET_DAMPING))
+    clear(a)
+    for i in range(plane_count(p)):
+        for c in range(NPLANE):
+            plane[c] = p[PACKET_PLANES + NPLANE * i + c]
+        plane[PLANE_FRICTION] = 0.0
+        t = touch(plane, m, 0.0, state)
+        if t.gap > 0.0 and t.s > 0.0:
+            add_plane(plane, m, t, state, a)
 
 
 def make_rig(

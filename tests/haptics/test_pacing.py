@@ -9,11 +9,12 @@ import time
 
 import pytest
 
+from tangere._clock import PORTABLE
 from tangere.haptics import pacing
 
 pytestmark = pytest.mark.nojit
 
-compiled = pytest.mark.skipif(pacing.PORTABLE, reason="kernels have no clock here")
+compiled = pytest.mark.skipif(PORTABLE, reason="kernels have no clock here")
 
 
 class Clock:
@@ -69,12 +70,12 @@ def in_thread(**wishes: object) -> pacing.Granted:
 
 def test_what_is_granted_is_said_in_words() -> None:
     granted = in_thread()
-    assert granted.compiled == (not pacing.PORTABLE)
+    assert granted.compiled == (not PORTABLE)
     words = str(granted)
     assert ("real-time priority" in words) == (granted.priority is not None)
     assert ("pinned to core" in words) == (granted.core is not None)
     refused = [granted.priority is None, granted.core is None, not granted.locked]
-    assert len(granted.advice) == (1 if pacing.PORTABLE else sum(refused))
+    assert len(granted.advice) == (1 if PORTABLE else sum(refused))
 
 
 @compiled

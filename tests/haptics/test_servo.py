@@ -16,8 +16,9 @@ from haptics.hands import DT, free_rig, packet, pressing_rig, run_in_touch, send
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tangere._clock import PORTABLE
 from tangere.errors import SceneError
-from tangere.haptics import pacing, servo
+from tangere.haptics import servo
 from tangere.haptics.layout import (
     FAULT_ESCAPE,
     NROW,
@@ -295,7 +296,7 @@ def test_a_loop_that_breaks_sends_zero_force(monkeypatch: pytest.MonkeyPatch) ->
         raise IndexError("index is out of bounds")
 
     monkeypatch.setattr(servo, "warm_up", lambda: None)
-    monkeypatch.setattr(servo, "pace_in_python" if pacing.PORTABLE else "serve", break_down)
+    monkeypatch.setattr(servo, "pace_in_python" if PORTABLE else "serve", break_down)
     loop = Servo([rig])
     loop.start()
     assert loop.join(LONG)
@@ -361,7 +362,7 @@ def test_the_end_of_the_program_is_zero_force() -> None:
     assert done.stdout.strip() == str([0.0] * 6)
 
 
-PORTABLE = """
+WITHOUT_CLOCK = """
 import sys
 sys.path.insert(0, {tests!r})
 from haptics.hands import packet, pressing_rig, send_packet
@@ -378,7 +379,7 @@ print(loop.granted.compiled, c.ticks, c.dropped, newest_command(rig)[2], len(loo
 
 def test_the_portable_loop_can_be_forced() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PORTABLE.format(tests=str(Path(__file__).parents[1]))],
+        [sys.executable, "-c", WITHOUT_CLOCK.format(tests=str(Path(__file__).parents[1]))],
         env={**os.environ, "TANGERE_PORTABLE": "1"},
         capture_output=True,
         text=True,

@@ -20,6 +20,9 @@ from haptics.hands import (
     send_reading,
 )
 
+from tangere.contact_planes import (
+    PLANE_STIFFNESS,
+)
 from tangere.haptics import layout
 from tangere.haptics.coupling import DirectCoupling
 from tangere.haptics.layout import (
@@ -40,7 +43,6 @@ from tangere.haptics.layout import (
     PACKET_COUNT,
     PACKET_PLANES,
     PACKET_TIME,
-    PLANE_STIFFNESS,
     READ_POSITION,
     READ_QUATERNION,
     READ_STATUS,

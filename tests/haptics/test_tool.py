@@ -6,10 +6,23 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from haptics.rigs import BRANCHES, make_rig, plane, play, put_planes, random_rig, step
+from haptics.rigs import (
+    BRANCHES,
+    gather_planes,
+    make_rig,
+    plane,
+    play,
+    put_planes,
+    random_rig,
+    step,
+)
 from numpy.typing import NDArray
 from oracles import held_tool as oracle
 
+from tangere.contact_planes import (
+    NPLANE,
+    PLANE_NAME,
+)
 from tangere.experiments.otaduy2005_free_spoon import Params, hand
 from tangere.haptics.coupling import DirectCoupling, VirtualCoupling
 from tangere.haptics.layout import (
@@ -20,7 +33,6 @@ from tangere.haptics.layout import (
     FAULT_TOOL,
     NHAND,
     NPACKET,
-    NPLANE,
     OUT_ACTIVE,
     OUT_ANGLE,
     OUT_CONTACT,
@@ -32,7 +44,6 @@ from tangere.haptics.layout import (
     OUT_TORQUE,
     PACKET_PLANES,
     PACKET_STATE,
-    PLANE_NAME,
     SET_CONTACT,
     SET_DAMPING,
     SET_GRAVITY,
@@ -48,7 +59,6 @@ from tangere.haptics.layout import (
     STEP_RK4,
     Rig,
 )
-from tangere.haptics.planes import gather_planes
 from tangere.haptics.tool import rate_and_jacobian
 
 Array = NDArray[np.float64]

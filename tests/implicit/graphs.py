@@ -6,10 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tangere._jit import kernel
-from tangere.implicit.block_cholesky import solve
-from tangere.implicit.islands import find_islands, list_moving, same_edges
+from tangere._ptr import pointers
+from tangere.implicit.block_cholesky import factor, substitute
+from tangere.implicit.conjugate_gradients import gradients
+from tangere.implicit.islands import find_islands, same_edges
+from tangere.implicit.large import list_active
 from tangere.model import Sizes
-from tangere.solver import Graph, Solver, new_solver, solver_pointers
+from tangere.solver import ACTIVE, Graph, Solver, new_solver
 
 Array = NDArray[np.float64]
 Edges = list[tuple[int, int]]
@@ -18,26 +21,31 @@ Edges = list[tuple[int, int]]
 @kernel
 def _find(z: Sizes, v: Solver, count: int, room: int) -> int:
     """find_islands on arrays."""
-    p = solver_pointers(v)
-    return find_islands(z, p.graph, p.ahead.position, count, room)
+    p = pointers(v)
+    return find_islands(z, p.graph, p.large, p.ahead.position, count, room)
 
 
 @kernel
 def _same(v: Solver, count: int) -> bool:
     """same_edges on arrays."""
-    return same_edges(solver_pointers(v).graph, count)
+    return same_edges(pointers(v).graph, count)
 
 
 @kernel
 def _solve(v: Solver, island: int, tolerance: float) -> int:
     """Solve on arrays."""
-    return solve(solver_pointers(v), island, tolerance)
+    p = pointers(v)
+    if p.graph.direct[island] == 0:
+        return gradients(p, island, tolerance)
+    factor(p.graph, p.matrix, island)
+    substitute(p.graph, p.matrix, island)
+    return 0
 
 
 @kernel
-def _list_moving(v: Solver, island: int) -> None:
-    """list_moving on arrays."""
-    list_moving(solver_pointers(v).graph, island)
+def _list_active(v: Solver, island: int) -> None:
+    """list_active on arrays."""
+    list_active(pointers(v), island)
 
 
 def offer(v: Solver, edges: Edges) -> None:
@@ -53,9 +61,9 @@ def islands_of(
     Bodies lie on a line, as numbered, unless positions are given.
     """
     v = new_solver(bodies, 0, max(len(edges), 1), 1, room or bodies * bodies + len(edges))
-    for array in v.graph[3:]:
+    for array in (*v.graph[3:], *v.large):
         array[:] = -99  # whatever is read must have been written
-    v.graph.still[:] = 0
+    v.large.state[:] = ACTIVE
     v.ahead.position[:bodies, 0] = np.arange(bodies)
     if positions is not None:
         v.ahead.position[:bodies] = positions
@@ -70,9 +78,10 @@ def same(v: Solver, edges: Edges) -> bool:
 
 
 def list_all(v: Solver) -> None:
-    """list_moving, by `still`, of every island."""
+    """list_active, by `Large.state`, of every island that is not factored."""
     for island in range(int(v.graph.known[1])):
-        _list_moving(v, island)
+        if v.graph.direct[island] == 0:
+            _list_active(v, island)
 
 
 def iterate_all(v: Solver) -> None:
@@ -80,7 +89,7 @@ def iterate_all(v: Solver) -> None:
     g = v.graph
     g.direct[:] = 0
     for island in range(int(g.known[1])):
-        g.half[island] = (g.start[island] + g.start[island + 1]) // 2
+        v.large.split[island] = (g.start[island] + g.start[island + 1]) // 2
 
 
 def factor_and_solve(v: Solver, island: int, tolerance: float = 1e-7) -> int:

@@ -194,7 +194,7 @@ def test_members_of_a_large_island_are_numbered_as_edges_name_them() -> None:
     named = list(dict.fromkeys(body for edge in edges for body in edge))
     assert v.graph.member.tolist() == named
     assert [named[p] for p in v.graph.place] == list(range(bodies))
-    assert v.graph.half[0] in (0, bodies)
+    assert v.large.split[0] in (0, bodies)
 
 
 @pytest.mark.parametrize("sides", [(12, 5, 5), (5, 12, 5), (5, 6, 11)])
@@ -204,7 +204,7 @@ def test_a_large_island_is_halved_across_its_longest_side(sides: tuple[int, int,
     _, v = islands_of(bodies, edges, positions=positions)
     g = v.graph
     assert direct(g) == [False]
-    half = int(g.half[0])
+    half = int(v.large.split[0])
     assert half == pytest.approx(bodies / 2, abs=0.1 * bodies)
     along = positions[g.member, axis]
     assert along[:half].max() < along[half:].min()
@@ -219,14 +219,18 @@ def test_halves_do_not_touch_but_by_those_between(held: float) -> None:
     edges, positions = box(12, 5, 5)
     _, v = islands_of(len(positions), edges, positions=positions)
     g = v.graph
-    g.still[:] = np.random.default_rng(1).uniform(size=len(positions)) < held
+    v.large.state[:] = np.random.default_rng(1).uniform(size=len(positions)) < held
     list_all(v)
-    count, middle, apart = int(g.movers[0]), int(g.middle[0]), int(g.apart[0])
-    assert count == np.count_nonzero(g.still == 0)
-    assert sorted(g.moving[:count]) == np.flatnonzero(g.still == 0).tolist()
-    assert g.rank[g.moving[:count]].tolist() == list(range(count))
-    assert (g.rank[g.still != 0] == -1).all()
-    ranks = np.sort(g.rank[g.place[np.array(edges)]], axis=1)
+    count, middle, apart = (
+        int(v.large.active_count[0]),
+        int(v.large.second[0]),
+        int(v.large.separator[0]),
+    )
+    assert count == np.count_nonzero(v.large.state == 0)
+    assert sorted(v.large.active[:count]) == np.flatnonzero(v.large.state == 0).tolist()
+    assert v.large.rank[v.large.active[:count]].tolist() == list(range(count))
+    assert (v.large.rank[v.large.state != 0] == -1).all()
+    ranks = np.sort(v.large.rank[g.place[np.array(edges)]], axis=1)
     low, high = ranks[ranks[:, 0] >= 0].T
     assert not np.any((low < middle) & (high >= middle) & (high < apart))
     assert set(range(apart, count)) <= set(high[low < middle].tolist())
@@ -236,7 +240,7 @@ def test_halves_do_not_touch_but_by_those_between(held: float) -> None:
     else:
         assert middle == apart == count
     # one entry for every edge to a lower rank
-    entries = np.append(g.entry[:count], g.entries[0])
+    entries = np.append(v.large.entry[:count], v.large.entries[0])
     assert np.diff(entries).tolist() == np.bincount(high, minlength=count).tolist()
 
 
@@ -245,6 +249,6 @@ def test_every_body_has_a_list_of_its_edges(bodies: int, edges: Edges) -> None:
     _, v = islands_of(bodies, edges)
     g = v.graph
     for p in range(int(g.start[g.known[1]])):
-        mine = g.beside[g.beside_start[p] : g.beside_start[p + 1]].tolist()
+        mine = g.adjacency[g.adjacency_start[p] : g.adjacency_start[p + 1]].tolist()
         ends = enumerate(body for pair in edges for body in pair)
         assert mine == [end for end, body in ends if body == g.member[p]]

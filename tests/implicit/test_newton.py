@@ -24,13 +24,12 @@ from tangere.elements.columns import (
     SLIDES,
     SPRING_KIND,
 )
-from tangere.implicit import newton
-from tangere.implicit import problem as newton_parts
+from tangere.implicit import islands, large
 from tangere.implicit.islands import SMALL
-from tangere.implicit.newton import BY_GRADIENTS, IN_COLLAPSE, TOLERANCE
+from tangere.implicit.large import FINE, FINE_MOST
+from tangere.implicit.newton import TOLERANCE
 from tangere.simulation import Simulation
-from tangere.solver import MOVES
-from tangere.steppers import implicit
+from tangere.solver import ACTIVE
 
 Array = NDArray[np.float64]
 
@@ -181,7 +180,7 @@ def test_island_too_large_to_factor() -> None:
         assert int(graph.known[1]) == 1
         assert int(graph.direct[0]) == 0
         # gradients to 1e-2 of the start each time; Newton takes the rest away
-        assert sim.audit.residual < BY_GRADIENTS
+        assert sim.audit.residual < FINE
     loads = [sim[i].contact_wrench[0][2] for i in range(160)]
     assert loads == pytest.approx([9.81] * 160, abs=0.5)
 
@@ -189,7 +188,7 @@ def test_island_too_large_to_factor() -> None:
 def assert_balanced(sim: Simulation) -> None:
     """All momentum of the last step is accounted for, body by body."""
     graph = sim.arrays.work.solver.graph
-    tolerance = TOLERANCE if graph.direct[: graph.known[1]].all() else IN_COLLAPSE
+    tolerance = TOLERANCE if graph.direct[: graph.known[1]].all() else FINE_MOST
     assert sim.audit.residual < tolerance
     problem = StepProblem(sim)
     model = sim.arrays.model
@@ -216,21 +215,21 @@ def test_momentum_balances_in_a_large_heap() -> None:
 @pytest.mark.skipif(not JIT_DISABLED, reason="compiled code has its constants inside")
 def test_a_few_bodies_by_the_rules_for_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Contacts change early and bodies are held still, as in heaps too large for plain Python."""
-    for module in (newton, newton_parts, implicit):
-        monkeypatch.setattr(module, "is_large", lambda g, island: True)
-    monkeypatch.setattr(newton, "MANY", 0.9)  # of so few, two rings are nearly all
-    monkeypatch.setattr(newton, "RINGS", 1)
+    monkeypatch.setattr(islands, "SMALL", 0)
+    monkeypatch.setattr(islands, "SPARSE", 0.0)
+    monkeypatch.setattr(large, "MANY", 0.9)  # of so few, two rings are nearly all
+    monkeypatch.setattr(large, "RINGS", 1)
     held = []
-    real = newton._hold
+    real = large.activate
 
     def watched(*args: Any) -> int:
-        moving = real(*args)
+        active = real(*args)
         g, island = args[0].graph, args[1]
         places = range(g.start[island], g.start[island + 1])
-        held.append(sum(g.still[p] != MOVES for p in places))
-        return int(moving)
+        held.append(sum(args[0].large.state[p] != ACTIVE for p in places))
+        return int(active)
 
-    monkeypatch.setattr(newton, "_hold", watched)
+    monkeypatch.setattr(large, "activate", watched)
     rng = np.random.default_rng(2)
     scene = tg.Scene()
     scene.add_floor()

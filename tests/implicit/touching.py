@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tangere._jit import kernel
+from tangere._ptr import pointers
 from tangere.elements import columns as record
 from tangere.elements.columns import add_local, element
 from tangere.elements.element import breaks, hessian, value
-from tangere.solver import Solver, new_solver, solver_pointers
+from tangere.solver import Solver, new_solver
 
 Array = NDArray[np.float64]
 
@@ -27,7 +28,7 @@ V_EPS = 1e-4  # [m/s], where kinetic friction fades
 @kernel
 def _evaluate(v: Solver, k: int, dt: float, all_press: bool, length: float, wrench: Array) -> bool:
     """Force, curvature and wrenches of contact k; whether it would break."""
-    p = solver_pointers(v)
+    p = pointers(v)
     c = element(p.elements, k)
     value(p.elements, c, p.ahead.twist, dt)
     hessian(p.elements, c, p.ahead.twist, dt, all_press, length)

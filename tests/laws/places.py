@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 import tangere as tg
-from tangere.scene.compile import quat_product
+from tangere.maths.rotations import quat_product
 from tangere.simulation import Simulation
 
 Array = NDArray[np.float64]

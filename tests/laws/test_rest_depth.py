@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-import tangere as tg
-from tangere.experiments.settling import (
+from laws.settling import (
     BLOCK,
     KINDS,
     LONGEST,
@@ -16,10 +14,12 @@ from tangere.experiments.settling import (
     heap,
     mean_depth,
     overlaps,
-    rotations_of,
     settle,
     settling,
 )
+
+import tangere as tg
+from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
 from tangere.solver import LOSS_STEP
 
@@ -84,7 +84,7 @@ def test_compound_rests_at_the_elastic_depth() -> None:
     sim.step(1200)
     assert np.abs(sim[0].velocity).max() < 1e-6
     for side in (-0.2, 0.2):
-        turned = rotations_of(sim)[0] @ (side, 0.0, 0.0)
+        turned = rotation_of(sim.orientations)[0] @ (side, 0.0, 0.0)
         depth = mean_depth(foot, sim[0].position + turned, sim[0].orientation)
         assert depth == pytest.approx(mass * 9.81 / k, rel=SHARE)
 
@@ -98,7 +98,7 @@ def test_boxes_of_a_heap_rest_on_each_other(count: int) -> None:
     for seed in (1, 2, 3, 4):
         sim = tg.Simulation(heap(count, seed), dt=5e-3)
         sim.step(1200)
-        depths = np.concatenate(overlaps(BLOCK, sim.positions, rotations_of(sim)))
+        depths = np.concatenate(overlaps(BLOCK, sim.positions, rotation_of(sim.orientations)))
         assert len(depths) > count
         found.append(depths)
     check_heap(np.concatenate(found))
@@ -159,7 +159,7 @@ def test_an_island_keeps_no_more_than_its_own_step_lost() -> None:
     inertia = np.array([size @ size - side**2 for side in size]) / 12.0
     for _ in range(60):
         before = [(sim[i].velocity, sim[i].angular_momentum) for i in range(3)]
-        frames = rotations_of(sim)
+        frames = rotation_of(sim.orientations)
         sim.step()
         for i in range(3):
             island = int(solver.graph.island[i])

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tangere.contact_planes import (
+    NPLANE,
+)
 from tangere.haptics.layout import (
     CONTACT_HELD,
     CONTACT_LINEAR,
-    NPLANE,
     PACKET_COUNT,
     PACKET_DAMPING,
     PACKET_PLANES,

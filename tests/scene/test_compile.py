@@ -12,11 +12,11 @@ from strategies import poses, quaternions, vectors
 
 import tangere.scene.compile as compiler
 from tangere.errors import SceneError
-from tangere.geometry.checks import rotation
 from tangere.geometry.curve import BALL, CAPSULE, CONE, CYLINDER, HULL
 from tangere.geometry.shapes import Box, Capsule, Compound, Cone, Convex, Cylinder, Sphere
+from tangere.maths.rotations import quat_product, quaternion_of, rotation_of
 from tangere.model import SP_RATE
-from tangere.scene.compile import compile_scene, quat_product, quaternion_of, rotation_of
+from tangere.scene.compile import compile_scene
 from tangere.scene.scene import Material, Scene
 from tangere.simulation import Simulation
 
@@ -44,11 +44,11 @@ def test_poses_and_motion_come_back(pose: Pose, v: Array, w: Array) -> None:
     for body in scene.bodies:
         state = sim[body]
         assert state.position == pytest.approx(pose[0], abs=1e-13)
-        assert rotation_of(state.orientation) == pytest.approx(rotation(pose[1]), abs=1e-14)
+        assert rotation_of(state.orientation) == pytest.approx(rotation_of(pose[1]), abs=1e-14)
         assert state.velocity == pytest.approx(v, abs=0)
         assert state.angular_velocity == pytest.approx(w, abs=0)
         # centre of mass and angular momentum from the scene's own tensor
-        r = rotation(pose[1])
+        r = rotation_of(pose[1])
         assert state.centre == pytest.approx(pose[0] + r @ body.centre, abs=1e-13)
         momentum = r @ body.inertia @ r.T @ w
         assert state.angular_momentum == pytest.approx(momentum, abs=1e-11)
@@ -76,7 +76,7 @@ def test_principal_frame_is_diagonal_and_proper() -> None:
 @given(quaternions(), st.floats(0.2, 3.0), st.floats(0.2, 3.0), st.floats(0.05, 0.95))
 def test_given_inertia_turns_the_body(q: Array, a: float, b: float, share: float) -> None:
     c = abs(a - b) + share * (a + b - abs(a - b))
-    tensor = rotation(q) @ np.diag([a, b, c]) @ rotation(q).T
+    tensor = rotation_of(q) @ np.diag([a, b, c]) @ rotation_of(q).T
     scene = Scene(gravity=(0, 0, 0))
     scene.add_body(Sphere(0.1), mass=1.0, inertia=tensor, angular_velocity=(0.3, 0.2, 0.1))
     sim = Simulation(scene)

@@ -422,6 +422,7 @@ def mutated(source: str, rng: random.Random) -> bytes:
     return bytes(data)
 
 
+@pytest.mark.compiled
 def test_ten_thousand_mutated_files_give_a_scene_or_one_line(folder: Path) -> None:
     rng = random.Random(20240229)
     seen: set[str] = set()

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tangere.errors import SceneError
-from tangere.geometry.checks import rotation
 from tangere.geometry.shapes import Mesh
+from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
 from tangere.scene import library
 from tangere.scene.scene import Body, Floor, Scene
@@ -24,7 +24,7 @@ TOUCH = 1e-12
 
 def clearance(body: Body, floor: Floor) -> float:
     vertices, _ = body.shape.surface()
-    world = vertices @ rotation(body.orientation).T + body.position
+    world = vertices @ rotation_of(body.orientation).T + body.position
     return float((world @ floor.normal).min() - floor.height)
 
 
@@ -38,7 +38,7 @@ def gap(a: Body, b: Body) -> float:
 
 def _placed(body: Body) -> tuple[Array, Array]:
     (part,) = body.shape.parts()
-    turn = rotation(body.orientation)
+    turn = rotation_of(body.orientation)
     normals = part.planes[:, :3] @ turn.T
     heights = part.planes[:, 3] + normals @ body.position
     return part.vertices @ turn.T + body.position, np.column_stack((normals, heights))
@@ -86,7 +86,7 @@ def test_top_stands_on_its_tip() -> None:
     scene = library.spinning_top()
     body = scene.bodies[0]
     assert clearance(body, scene.floors[0]) == pytest.approx(0.0, abs=1e-15)
-    axis = rotation(body.orientation) @ (0.0, 0.0, -1.0)
+    axis = rotation_of(body.orientation) @ (0.0, 0.0, -1.0)
     assert np.allclose(body.angular_velocity, 100.0 * axis)
 
 
@@ -147,7 +147,7 @@ def test_card_house_has_pairs_that_meet_and_floors_that_lie_on_them() -> None:
     for name, lean in (("left-0-0", 1.0), ("right-0-0", -1.0)):
         card = scene[name]
         assert isinstance(card, Body)
-        up = rotation(card.orientation) @ (0.0, 0.0, 1.0)
+        up = rotation_of(card.orientation) @ (0.0, 0.0, 1.0)
         assert up == pytest.approx([lean * np.sin(np.deg2rad(20)), 0, np.cos(np.deg2rad(20))])
     for level, pairs in ((0, 3), (1, 2), (2, 1)):
         for i in range(pairs):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from strategies import quaternions
 
 from tangere.errors import SceneError
-from tangere.geometry.checks import rotation
 from tangere.geometry.shapes import Box, Compound, Convex, Sphere
+from tangere.maths.rotations import rotation_of
 from tangere.scene.scene import Body, Floor, Material, Scene
 
 NAN, INF = float("nan"), float("inf")
@@ -43,7 +43,7 @@ def test_any_possible_inertia_is_accepted(q: Any, a: float, b: float, share: flo
     c = abs(a - b) + share * (a + b - abs(a - b))
     if c < 1e-6:
         return
-    tensor = rotation(q) @ np.diag([a, b, c]) @ rotation(q).T
+    tensor = rotation_of(q) @ np.diag([a, b, c]) @ rotation_of(q).T
     body = Scene().add_body(Sphere(1.0), mass=1.0, inertia=tensor)
     assert np.allclose(np.linalg.eigvalsh(body.inertia), sorted([a, b, c]), rtol=1e-6)
 

@@ -77,7 +77,7 @@ def test_rotation_between_is_the_rotation_vector(angle: float) -> None:
     start = turn(0, 0.4)
     axis = np.array([0.6, 0.0, 0.8])
     q = np.concatenate([[np.cos(0.5 * angle)], np.sin(0.5 * angle) * axis])
-    from tangere.scene.compile import quat_product
+    from tangere.maths.rotations import quat_product
 
     found = metrics.rotation_between(start, quat_product(q, start))
     assert found == pytest.approx(angle * axis, rel=1e-9, abs=1e-15)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import threading
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,13 +21,18 @@ FLAGS = [
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
     "--no-sandbox",
+    # Containers often have 64 MB of shared memory: too little for pictures of this size.
+    "--disable-dev-shm-usage",
+    # It ends a graphics process that does not answer for seconds, as on a loaded machine ours may.
+    "--disable-gpu-watchdog",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
 ]
-# Said by the library's camera controls when the mouse goes down on the scene; harmless.
+# Said by the library's camera controls when the mouse goes down on the scene; harmless. Nothing
+# else is forgiven: a graphics process that dies is told as a warning, and makes no errors.
 KNOWN = "Unable to preventDefault inside passive event listener"
 PATIENCE = 60.0  # [s] for a picture drawn without a graphics processor on a loaded machine
 
@@ -56,16 +62,22 @@ def open_page(address: str) -> Iterator[tuple[Any, list[str]]]:
     """The page in Chromium, and what the browser complains about."""
     playwright = pytest.importorskip("playwright.sync_api")
     complaints: list[str] = []
+    said: deque[str] = deque(maxlen=5)
+
+    def hear(message: Any) -> None:
+        """An error is kept with its place and with what was said before: it may not come again."""
+        if message.type == "error" and KNOWN not in message.text:
+            where = message.location.get("url", "")
+            complaints.append(f"{message.text} [{where}; before: {list(said)}]")
+        said.append(f"{message.type}: {message.text}")
+
     # Nobody's browser is a child of the session, nor kept off the core of its servo.
     os.sched_setaffinity(0, range(os.cpu_count() or 1))
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page(viewport={"width": 900, "height": 620})
         page.set_default_timeout(1000 * PATIENCE)
-        page.on(
-            "console",
-            lambda message: complaints.append(message.text) if message.type == "error" else None,
-        )
+        page.on("console", hear)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on(
             "request",

@@ -88,7 +88,7 @@ def test_interpolated_friction_is_left_to_the_explicit_step() -> None:
     build_page = page_builder(plain)
     used = []
     for integrator in ("implicit", "explicit"):
-        built = build_page(Settings(first, integrator=integrator, friction="vertex"))
+        built = build_page(Settings(first, integrator=integrator, options={"friction": "vertex"}))
         method = built.simulation.method
         assert isinstance(method, Volume)
         assert built.simulation.integrator == integrator

@@ -12,6 +12,7 @@ from tangere.scene.scene import Material, Scene
 from tangere.simulation import Simulation
 from tangere.viewer.contact_controls import scaled, stability
 from tangere.viewer.frame import Settings
+from tangere.viewer.method_choice import chosen_options
 from tangere.viewer.runner import Built
 
 DT = 1e-3
@@ -32,6 +33,7 @@ def rest_depth(scene: Scene, integrator: str, method: Volume | str = "volume") -
     return 0.05 - float(simulation.positions[0, 2])
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("material", [None, Material(stiffness=5e4), Material(0.5, 0.4, 5e4, 90.0)])
 @pytest.mark.parametrize("factor", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("integrator", STEPS)
@@ -71,9 +73,10 @@ def test_sliders_at_one_leave_the_scene_alone() -> None:
     assert scaled(scene, Settings("")) is scene
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("integrator", STEPS)
 def test_stiffness_per_area_sinks_in_as_deep_as_the_plain_one(integrator: str) -> None:
-    settings = Settings("", normalization="none", dt=DT, integrator=integrator)
+    settings = Settings("", options={"normalization": "none"}, dt=DT, integrator=integrator)
     chosen = scaled(one_block(), settings)
     plain = rest_depth(one_block(), integrator)
     deep = rest_depth(chosen, integrator, Volume(normalization="none"))
@@ -82,7 +85,7 @@ def test_stiffness_per_area_sinks_in_as_deep_as_the_plain_one(integrator: str) -
 
 def built(settings: Settings, height: float = 0.05) -> Built:
     scene = scaled(one_block(height=height), settings)
-    method = Volume(normalization=settings.normalization, friction=settings.friction)
+    method = chosen_options(settings, scene)
     simulation = Simulation(scene, method=method, dt=DT, integrator=settings.integrator)
     return Built(settings, scene, simulation)
 
@@ -128,5 +131,5 @@ def test_verdict_names_parameters_with_units() -> None:
         assert "N/m" in verdict.values
         assert "N s/m" in verdict.values
     assert "%" in verdict.words
-    per_area = stability(built(Settings("", dt=DT, normalization="none")))
+    per_area = stability(built(Settings("", dt=DT, options={"normalization": "none"})))
     assert "N/m³" in per_area.values

@@ -21,6 +21,7 @@ def hanging(mass: float) -> tuple[Scene, Simulation]:
     return scene, Simulation(scene)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("mass", [1e-3, 1.0, 1e3])
 def test_a_held_body_comes_to_rest_below_the_hand(mass: float) -> None:
     """Held off its centre it swings out and hangs from the held point.
@@ -64,6 +65,7 @@ def test_pulling_at_a_corner_turns_the_body_by_the_impulse_about_its_centre() ->
     assert impulse[2] > 0.0
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("direction", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, -1)])
 def test_a_hard_pull_on_a_block_in_a_stack_gives_no_more_than_its_work(
     direction: tuple[int, int, int],

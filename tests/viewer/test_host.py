@@ -21,6 +21,7 @@ from tangere.scene.scene import Scene
 from tangere.steppers.stepper import CONTACT_COLUMNS
 from tangere.viewer.frame import Description, Frame, News, Settings, Verdict, history_dtype
 from tangere.viewer.host import MOST_RESTARTS, Host
+from tangere.viewer.method_choice import offer, offered
 from tangere.viewer.orders import Order
 from tangere.viewer.wire import Outbox
 
@@ -35,7 +36,9 @@ class Still:
 
     def __init__(self) -> None:
         settings = Settings("blocks")
-        self.description = Description(1, settings, BLOCKS, ("volume",), STABLE)
+        self.description = Description(
+            1, settings, BLOCKS, offered(BLOCKS), offer(settings, BLOCKS), STABLE
+        )
         none = np.zeros((1, 4))
         self.frame = Frame(1, 0, 0.0, none[:, :3], none, np.zeros(0, CONTACT_COLUMNS))
         self.news = News()

@@ -20,14 +20,16 @@ from websockets.typing import Subprotocol
 from tangere.devices.browser import Browser
 from tangere.scene import library
 from tangere.viewer.frame import TOOL, Description, Frame, Settings, Sheet, Verdict
+from tangere.viewer.method_choice import offer, offered
 from tangere.viewer.orders import Known, decoded
 from tangere.viewer.page import Page
 from tangere.viewer.server import HOST, Server, close_server, open_server
 from tangere.viewer.snapshot import Block, Room
 
 SCENE = "blocks"
-KNOWN = Known(frozenset({SCENE, "heap"}), frozenset({"volume", "point"}), bodies=7)
 STABLE = Verdict("stable", "", "Stable.")
+# A method whose options have sliders and a list of choices.
+SETTINGS = Settings(SCENE, method="penalty")
 # A page counts as one once it has told where its camera is.
 CAMERA = {
     "type": "ViewerCameraMessage",
@@ -53,6 +55,7 @@ class Target:
     page: Page
     orders: Any
     device: Browser
+    known: Known
 
     def attack(self, *messages: Any) -> None:
         """Send messages as a page would, each over its own connection if the last one was cut."""
@@ -73,7 +76,7 @@ class Target:
         """The page still draws and serves, and what it ordered can be meant."""
         self.page._draw()
         while self.orders.poll():
-            decoded(self.orders.recv_bytes(), KNOWN)
+            decoded(self.orders.recv_bytes(), self.known)
         reading = np.zeros(18)
         self.device.read(reading)
         assert np.isfinite(reading).all()
@@ -95,9 +98,17 @@ def target() -> Iterator[Target]:
     device.open()
     sheet = Sheet("shovel", 0.1, 15.0, 1.0, 400.0, 5.0, "browser", 0.0, 0.0, device.address)
     block = Block.create(Room(len(scene.bodies), 1))
-    page._hear(
-        Description(1, Settings(SCENE), scene, ("volume", "point"), STABLE, (sheet,), block.name)
+    description = Description(
+        1,
+        SETTINGS,
+        scene,
+        offered(scene),
+        offer(SETTINGS, scene),
+        STABLE,
+        (sheet,),
+        block.name,
     )
+    page._hear(description)
     positions = np.array([body.position for body in scene.bodies])
     orientations = np.array([body.orientation for body in scene.bodies])
     tools = np.zeros(1, TOOL)
@@ -110,7 +121,9 @@ def target() -> Iterator[Target]:
     )
     page._draw()
     assert page._panel is not None
-    yield Target(server, page, there, device)
+    known = Known.of({SCENE, "heap"}, description)
+    assert known.controls
+    yield Target(server, page, there, device, known)
     page.close()
     close_server(server)
     block.close()
@@ -121,8 +134,9 @@ def controls(page: Page) -> list[Any]:
     panel = page._panel
     assert panel is not None
     return [
-        *panel._sliders.values(), panel._scene, panel._method, panel._speed, panel._run,
-        panel._clutch, panel._scale, panel._record, panel._push, panel._inside,
+        *panel._sliders.values(), *panel._options.values(), panel._scene, panel._method,
+        panel._speed, panel._run, panel._clutch, panel._scale, panel._record, panel._push,
+        panel._inside,
     ]  # fmt: skip
 
 
@@ -198,5 +212,10 @@ def test_an_honest_slider_gets_through(target: Target) -> None:
         {"type": "GuiUpdateMessage", "uuid": slider._impl.uuid, "updates": {"value": 2.5}}
     )
     assert target.orders.poll(10.0)
-    last = decoded(target.orders.recv_bytes(), KNOWN)
+    last = decoded(target.orders.recv_bytes(), target.known)
     assert last == ("stiffness_factor", (2.5,))
+    planes = panel._options["clusters"]
+    target.attack({"type": "GuiUpdateMessage", "uuid": planes._impl.uuid, "updates": {"value": 3}})
+    assert target.orders.poll(10.0)
+    last = decoded(target.orders.recv_bytes(), target.known)
+    assert last == ("option", (("clusters", 3),))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tangere.contact.method import Control
 from tangere.viewer.orders import (
     FARTHEST,
     LONGEST,
@@ -22,13 +23,23 @@ from tangere.viewer.orders import (
     encoded,
 )
 
-KNOWN = Known(frozenset({"blocks", "heap"}), frozenset({"volume", "point"}), bodies=6)
+CONTROLS = (
+    Control("rule", "Rule", "", {"exact": "exact", "none": None, "one": 1}),
+    Control("share", "Share", "", span=(0.0, 2.0, 0.1)),
+    Control("planes", "Planes", "", span=(1, 16, 1)),
+)
+KNOWN = Known(
+    frozenset({"blocks", "heap"}),
+    frozenset({"volume", "point"}),
+    frozenset({"implicit", "explicit"}),
+    {control.option: control for control in CONTROLS},
+    bodies=6,
+)
 GOOD: dict[str, list[tuple[Any, ...]]] = {
     "scene": [("heap",)],
     "method": [("point",)],
     "integrator": [("implicit",), ("explicit",)],
-    "normalization": [("patch",), ("none",), ("fixed",)],
-    "friction": [("exact",), ("vertex",)],
+    "option": [(("rule", "exact"),), (["rule", None],), (("share", 2),), (("planes", 3.0),)],
     "reset": [()],
     "pause": [(True,), (False,)],
     "speed": [(0.05,), (1,)],
@@ -50,9 +61,14 @@ GOOD: dict[str, list[tuple[Any, ...]]] = {
 BAD: dict[str, list[tuple[Any, ...]]] = {
     "scene": [("/etc/passwd",), (3,), (["heap"],), ()],
     "method": [("signorini",), (None,)],
-    "integrator": [("Implicit",)],
-    "normalization": [("",)],
-    "friction": [(0.5,)],
+    "integrator": [("Implicit",), ("signorini",)],
+    "option": [
+        *((given,) for given in (None, "rule", [], ["rule"], ["rule", "exact", 1], {"rule": 1})),
+        *((["rule", chosen],) for chosen in ("Exact", True, 1.0, ["exact"])),
+        *((["share", number],) for number in (-0.1, 2.1, nan, inf, "1", True, None)),
+        *((["planes", number],) for number in (0, 17, 2.5, -inf)),
+        *(([name, 1],) for name in ("algorithm", "__class__", None, ["rule"])),
+    ],
     "reset": [(1,)],
     "pause": [(1,), ("true",), (None,)],
     "speed": [(0.0,), (-1.0,), (2.0,), (nan,)],
@@ -76,6 +92,12 @@ CASES = [(verb, values) for verb, cases in BAD.items() for values in cases]
 
 def test_every_order_has_its_cases() -> None:
     assert set(GOOD) == set(BAD) == set(ORDERS)
+
+
+def test_options_arrive_as_their_control_has_them() -> None:
+    values = [checked("option", given, KNOWN).values[0] for given in GOOD["option"]]
+    assert values == [("rule", "exact"), ("rule", None), ("share", 2.0), ("planes", 3)]
+    assert [type(value) for _, value in values] == [str, type(None), float, int]
 
 
 @pytest.mark.parametrize("verb", list(GOOD))
@@ -110,7 +132,7 @@ def harmless(order: Order) -> bool:
             return all(fine(x) for x in value)
         if isinstance(value, float):
             return isfinite(value) and abs(value) <= FARTHEST
-        return isinstance(value, (bool, int, str))
+        return value is None or isinstance(value, (bool, int, str))
 
     return order.verb in ORDERS and fine(order.values)
 

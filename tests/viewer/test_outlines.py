@@ -7,6 +7,7 @@ import pytest
 from scipy.spatial import ConvexHull, HalfspaceIntersection
 
 from tangere.geometry.shapes import Box, Convex, Cylinder, Sphere
+from tangere.maths.rotations import rotation_of
 from tangere.viewer.outlines import (
     Edges,
     crisp,
@@ -15,7 +16,6 @@ from tangere.viewer.outlines import (
     half_space,
     overlap_corners,
     patch_polygon,
-    rotation_matrices,
 )
 
 ROUNDING = 1e-12  # [m] coordinates of metre size after a few products
@@ -24,7 +24,7 @@ UP = np.array([0.0, 0.0, 1.0])
 
 def placed(shape: Box | Convex, quaternion: list[float], position: list[float]) -> Edges:
     q = np.array(quaternion) / np.linalg.norm(quaternion)
-    return edges_of(shape.parts()[0]).moved(rotation_matrices(q), np.array(position))
+    return edges_of(shape.parts()[0]).moved(rotation_of(q), np.array(position))
 
 
 def area(polygon: np.ndarray) -> float:

@@ -119,6 +119,7 @@ def test_another_method_goes_on_with_the_motion(runner: Runner) -> None:
     np.testing.assert_allclose(after.positions, before.positions, atol=1e-12)
 
 
+@pytest.mark.compiled
 def test_stiffer_contacts_do_not_throw_resting_bodies_apart() -> None:
     """Bodies sunk in by 0.1 mm rest on when the step gets implicit, and contacts 10⁴ as stiff."""
     soft = build(Settings("blocks", integrator="explicit")).simulation
@@ -151,11 +152,13 @@ def test_another_scene_starts_afresh(runner: Runner) -> None:
 
 def test_settings_that_cannot_be_built_are_refused_in_words(runner: Runner) -> None:
     runner.start()
+    before = runner.description.build
     runner.configure(scene="bad")
     frame = wait_for(runner, lambda frame: runner.news.notice is not None)
     assert runner.news.notice == "bad scene: it is bad"
     assert runner.description.settings.scene == "blocks"
     assert not frame.stopped
+    wait_for(runner, lambda frame: frame.build > before)  # the page shows what is in force
 
 
 def test_an_explosion_pauses_with_words_and_reset_recovers() -> None:
@@ -201,7 +204,7 @@ def test_a_push_moves_a_body_by_about_its_size(runner: Runner) -> None:
 
 
 def test_orders_of_the_page_are_obeyed(runner: Runner) -> None:
-    known = Known(frozenset({"blocks", "other"}), frozenset({"volume", "point"}), 2)
+    known = Known.of({"blocks", "other"}, runner.description)
     runner.start()
     for verb, *values in (
         ("pause", True),

@@ -9,6 +9,7 @@ import pytest
 
 from tangere.scene import library
 from tangere.viewer.frame import TOOL, Description, Settings, Sheet, Verdict
+from tangere.viewer.method_choice import offer, offered
 from tangere.viewer.server import Server, close_server, open_server
 from tangere.viewer.stage import Stage
 from tangere.viewer.tools import EASY, HARD, LIFT, LONGEST, Tools
@@ -35,7 +36,10 @@ def shown(server: Server) -> tuple[Stage, Tools, np.ndarray]:
     stage = Stage(server)
     stage.load(scene, sheets)
     tools = Tools(server, stage, lambda *_: None)
-    tools.load(Description(1, Settings("two-hands"), scene, ("volume",), STABLE, sheets))
+    settings = Settings("two-hands")
+    tools.load(
+        Description(1, settings, scene, offered(scene), offer(settings, scene), STABLE, sheets)
+    )
     rows = np.zeros(2, TOOL)
     for i, tool in enumerate(scene.tools):
         for kind in ("", "ghost_", "hand_"):

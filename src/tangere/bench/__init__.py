@@ -25,6 +25,9 @@ NAMES = {
     "startup": "import, first start and every later start",
 }
 
+# Those that tell where the time of our steps goes.
+STAGED = ("block-tower", "resting", "heap")
+
 BUSY = 0.5  # load per core from which times are doubtful
 
 # Module and function of each.
@@ -42,7 +45,11 @@ FUNCTIONS = {
 
 
 def run(
-    names: Sequence[str] = (), *, as_json: bool = False, rounds: int | None = None
+    names: Sequence[str] = (),
+    *,
+    as_json: bool = False,
+    rounds: int | None = None,
+    stages: bool = False,
 ) -> list[Result]:
     """Results of the named benchmarks, all by default, printed one by one as they come.
 
@@ -50,12 +57,15 @@ def run(
         names: Keys of `NAMES`.
         as_json: Print one JSON list instead of tables.
         rounds: Turns of each contestant; more give better tails. None leaves each its own default.
+        stages: Show where the time of our steps goes, as far as a benchmark makes steps.
     """
     for name in names:
         if name not in NAMES:
             near = difflib.get_close_matches(name, NAMES, 1)
             remedy = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(NAMES)}"
             raise SceneError(f"no benchmark named {name!r}: {remedy}")
+        if stages and name not in STAGED:
+            raise SceneError(f"bench --stages: {name} has none; there are: {', '.join(STAGED)}")
     busy = _busy()
     results: list[Result] = []
     for name in names or NAMES:
@@ -65,12 +75,12 @@ def run(
         result.notes.extend(busy)
         results.append(result)
         if not as_json:
-            show(result)
+            show(result, stages)
     if as_json:
         import json
         import sys
 
-        json.dump([result.to_json() for result in results], sys.stdout, indent=1)
+        json.dump([result.to_json(stages) for result in results], sys.stdout, indent=1)
         sys.stdout.write("\n")
     return results
 

@@ -9,12 +9,8 @@ tower of 13 is unstable at 5 ms and would fall in a long run, and falling is ano
 from __future__ import annotations
 
 import functools
-import json
-import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +20,7 @@ from tangere.bench.report import Result, Row, Table, line_fit, spread
 from tangere.bench.turns import Contestant, durations, median_ratio, take_turns
 from tangere.experiments import peers
 from tangere.maths.vec import Array
+from tangere.steppers.profile import Profile
 
 OURS = "tangere"
 PEERS = ("MuJoCo", "Bullet", "ODE")
@@ -69,12 +66,13 @@ def measure(rounds: int = 9, counts: tuple[int, ...] = COUNTS) -> Result:
     tables: list[Table] = []
     fits: list[Row] = []
     fallen: dict[str, None] = {}  # an ordered set
+    profiles: dict[str, Profile] = {}
     for dt, springs in STEPS.items():
         times: list[Row] = []
         medians: dict[str, list[float]] = {}
         for n in counts:
             scene = tower(n, dt)
-            ours = functools.partial(Ours, scene, *springs)
+            ours = functools.partial(Ours, scene, *springs, profiles=profiles)
             taken = take_turns(contestants(scene, ours, SETTLE, fallen), rounds, CALLS)
             for engine, turns in taken.items():
                 row: Row = {"blocks": n, "engine": engine}
@@ -98,7 +96,12 @@ def measure(rounds: int = 9, counts: tuple[int, ...] = COUNTS) -> Result:
         "friction": FRICTION,
     }
     seconds = time.perf_counter() - begin
-    return Result("block-tower", settings, tables, [*notes, *fallen], seconds)
+    return Result("block-tower", settings, tables, [*notes, *fallen], seconds, profiles)
+
+
+def scene_name(scene: peers.Boxes) -> str:
+    """Blocks and step in words."""
+    return f"{len(scene.boxes)} blocks at {1e3 * scene.dt:g} ms"
 
 
 def contestants(
@@ -115,7 +118,7 @@ def contestants(
         settle_time: Motion before timing [s].
         fallen: Takes a line for every engine whose blocks went astray.
     """
-    what = f"{len(scene.boxes)} blocks at {1e3 * scene.dt:g} ms"
+    what = scene_name(scene)
     start = np.array([box.position for box in scene.boxes])
     settle = round(settle_time / scene.dt)
 
@@ -138,13 +141,9 @@ def contestants(
 
     def ode_turn(engine: str, solver: str, column: int) -> Contestant:
         def seconds(n: int) -> list[float]:
-            given = asdict(scene) | {
-                "solver": solver,
-                "settle": settle,
-                "steps_per_call": STEPS_PER_CALL,
-                "calls": n,
-            }
-            answer = _ask_ode(given)
+            answer = peers.ask_ode(
+                scene, solver=solver, settle=settle, steps_per_call=STEPS_PER_CALL, calls=n
+            )
             watch(engine, np.array(answer["positions"]))
             return [row[column] for row in answer["seconds"]]
 
@@ -172,8 +171,17 @@ class Ours:
         stiffness: float,
         damping: float | None = None,
         integrator: str = "explicit",
+        profiles: dict[str, Profile] | None = None,
     ) -> None:
-        """The scene with the same contact springs everywhere [N/m, N s/m]."""
+        """The scene with the same contact springs everywhere [N/m, N s/m].
+
+        Args:
+            scene: The blocks.
+            stiffness: Of all contacts [N/m].
+            damping: [N s/m]
+            integrator: The step.
+            profiles: Takes the stages of the last run of each scene.
+        """
         material = tg.Material(
             static_friction=scene.friction,
             kinetic_friction=scene.friction,
@@ -185,6 +193,8 @@ class Ours:
         for box in scene.boxes:
             own.add_body(tg.Box(box.size), mass=box.mass, position=box.position, material=material)
         self._simulation = tg.Simulation(own, dt=scene.dt, integrator=integrator)
+        self._name = scene_name(scene)
+        self._profiles = profiles
 
     def step(self, n: int) -> None:
         """Make n steps."""
@@ -195,18 +205,6 @@ class Ours:
         return self._simulation.positions
 
     def close(self) -> None:
-        """Nothing to give back."""
-
-
-def _ask_ode(given: dict[str, Any]) -> dict[str, Any]:
-    """Answer of the system's Python, which has the binding."""
-    done = subprocess.run(
-        [str(peers.SYSTEM_PYTHON), str(Path(__file__).with_name("ode_worker.py"))],
-        input=json.dumps(given),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+        """Leave the profile; there is nothing to give back."""
+        if self._profiles is not None:
+            self._profiles[self._name] = self._simulation.profile

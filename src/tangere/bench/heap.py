@@ -17,6 +17,7 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from tangere._jit import PACKAGE
 from tangere.bench.report import Result, Row, Table, line_fit, spread
 from tangere.bench.turns import durations
 from tangere.contact.method import methods
+from tangere.steppers.profile import Profile
 
 COUNTS = (100, 1_000, 10_000)
 BLOCK = (0.1, 0.1, 0.05)  # [m]
@@ -69,14 +71,15 @@ def scene(count: int, kind: str = "cube", number: int = 0) -> tg.Scene:
 def measure(
     rounds: int = 20,
     counts: tuple[int, ...] = COUNTS,
-    integrators: tuple[str, ...] = tuple(methods["volume"].steppers),
+    integrators: tuple[str, ...] = tuple(methods[methods.default].steppers),
 ) -> Result:
     """Time per step and memory of all sizes; a round is one call of a few steps."""
     begin = time.perf_counter()
     tables: list[Table] = []
     notes: list[str] = []
+    profiles: dict[str, Profile] = {}
     growth = [
-        _grow(rounds, counts, kind, integrator, tables, notes)
+        _grow(rounds, counts, kind, integrator, tables, notes, profiles)
         for integrator in integrators
         for kind in KINDS
     ]
@@ -88,7 +91,7 @@ def measure(
         "steps_per_call": STEPS_PER_CALL,
         "rounds": rounds,
     }
-    return Result("heap", settings, tables, notes, time.perf_counter() - begin)
+    return Result("heap", settings, tables, notes, time.perf_counter() - begin, profiles)
 
 
 def _grow(
@@ -98,13 +101,15 @@ def _grow(
     integrator: str,
     tables: list[Table],
     notes: list[str],
+    profiles: dict[str, Profile],
 ) -> Row:
-    """Append the tables and the notes of one kind of heap; its row in the table of growth."""
+    """Append what one kind of heap gives; its row in the table of growth."""
     words = KINDS[kind] if integrator == "explicit" else f"{KINDS[kind]}, {integrator}"
     times: list[Row] = []
     memory: list[Row] = []
     for count in counts:
         found = _in_fresh_process(count, kind, rounds, integrator)
+        profiles[f"{count} blocks, {KINDS[kind]}, {integrator}"] = Profile(**found["profile"])
         spent = spread(found["seconds"], STEPS_PER_CALL)
         mean = 1e6 * sum(found["seconds"]) / len(found["seconds"]) / STEPS_PER_CALL
         times.append(
@@ -178,6 +183,7 @@ def report(count: int, kind: str, rounds: int, integrator: str) -> None:
         "contacts": contacts / heaps,
         "bytes": memory,
         "build": build,
+        "profile": asdict(simulation.profile),
     }
     json.dump(found, sys.stdout)
 

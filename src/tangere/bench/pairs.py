@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tangere._jit import kernel
-from tangere._ptr import off, ptr
+from tangere._ptr import off, pointers, ptr
 from tangere.bench.report import Result, Row, Table, spread
 from tangere.bench.turns import Contestant, durations, median_ratio, take_turns
 from tangere.collision.clip import ON_PLANE, View, clip_volume
@@ -21,7 +21,7 @@ from tangere.collision.dual import dual_volume
 from tangere.collision.gjk import gjk
 from tangere.geometry.polyhedron import Polyhedron, convex_polyhedron
 from tangere.maths.vec import Array, IntArray
-from tangere.model import Soup, new_soup, soup_pointers
+from tangere.model import Soup, new_soup
 
 SIZES = (8, 32, 128)  # vertices: a box, a stone, and the finest hull that a body may have
 PAIRS = 64  # per pool
@@ -161,7 +161,7 @@ def gjk_all(p: Pool, simplices: IntArray, cold: bool) -> float:
 @kernel
 def clip_all(p: Pool, soup: Soup, centres: Array) -> int:
     """Number of polygons of all volumes by clipping; their mean vertices go to `centres`."""
-    s, total = soup_pointers(soup), 0
+    s, total = pointers(soup), 0
     for i in range(centres.shape[0]):
         s.start[0] = 0
         count = clip_volume(view(p, 2 * i), view(p, 2 * i + 1), ON_PLANE, s, 0, SOUP)
@@ -178,7 +178,7 @@ def clip_all(p: Pool, soup: Soup, centres: Array) -> int:
 @kernel
 def dual_all(p: Pool, soup: Soup, centres: Array) -> int:
     """Number of polygons of all volumes by duality, from a point near the middle of each."""
-    s, total = soup_pointers(soup), 0
+    s, total = pointers(soup), 0
     for i in range(centres.shape[0]):
         s.start[0] = 0
         guess = (centres[i, 0], centres[i, 1], centres[i, 2])

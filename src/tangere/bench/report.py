@@ -12,6 +12,7 @@ import numpy as np
 
 from tangere.doctor import processor
 from tangere.maths.vec import Array
+from tangere.steppers.profile import Profile
 
 Row = dict[str, str | int | float | None]
 
@@ -35,10 +36,19 @@ class Result:
     tables: list[Table]
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    profiles: dict[str, Profile] = field(default_factory=dict)
+    """Where the time of our steps went, by what was simulated."""
 
-    def to_json(self) -> dict[str, Any]:
-        """The result as plain lists and dictionaries, with what identifies the machine type."""
-        return {**asdict(self), "machine": machine()}
+    def to_json(self, stages: bool = False) -> dict[str, Any]:
+        """The result as plain lists and dictionaries, with what identifies the machine type.
+
+        Args:
+            stages: With the profiles.
+        """
+        content = asdict(self)
+        if not stages:
+            del content["profiles"]
+        return {**content, "machine": machine()}
 
 
 def machine() -> dict[str, str | int | None]:
@@ -70,8 +80,8 @@ def line_fit(x: Sequence[float], y: Sequence[float]) -> tuple[float, float, floa
     return float(offset), float(slope), float(1.0 - (rest @ rest) / (total @ total))
 
 
-def show(result: Result) -> None:
-    """Print the tables of a result."""
+def show(result: Result, stages: bool = False) -> None:
+    """Print the tables of a result, and those of the stages of a step."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.markup import escape
@@ -94,6 +104,9 @@ def show(result: Result) -> None:
         for row in table.rows:
             grid.add_row(*(_cell(value) for value in row.values()))
         console.print(grid)
+    for what, profile in result.profiles.items() if stages else ():
+        console.print(escape(f"stages of a step, {what}"), style="bold", highlight=False)
+        console.print(f"{profile}\n", highlight=False, markup=False)
     for note in result.notes:
         console.print(f"- {note}", highlight=False, markup=False)
     console.print(f"{result.name}: {result.seconds:.0f} s", style="dim")

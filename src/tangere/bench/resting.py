@@ -26,6 +26,7 @@ from tangere.bench.report import Result, Row, Table, spread
 from tangere.bench.turns import Contestant, median_ratio, take_turns
 from tangere.experiments import peers
 from tangere.scene.library import wall
+from tangere.steppers.profile import Profile
 
 PEERS = ("MuJoCo", "Bullet")
 RIVAL = "MuJoCo"
@@ -57,9 +58,10 @@ def measure(rounds: int = 9, integrator: str = "implicit") -> Result:
     }
     rows: list[Row] = []
     fallen: dict[str, None] = {}  # an ordered set
+    profiles: dict[str, Profile] = {}
     claims = []
     for name, scene in scenes.items():
-        taken = take_turns(_contestants(scene, integrator, fallen), rounds, CALLS)
+        taken = take_turns(_contestants(scene, integrator, fallen, profiles), rounds, CALLS)
         for engine, turns in taken.items():
             row: Row = {"structure": name, "engine": engine}
             row.update(spread(np.concatenate(turns), STEPS_PER_CALL))
@@ -80,7 +82,8 @@ def measure(rounds: int = 9, integrator: str = "implicit") -> Result:
         "friction": FRICTION,
     }
     seconds = time.perf_counter() - begin
-    return Result("resting", settings, [Table(title, rows)], [*claims, *notes, *fallen], seconds)
+    said = [*claims, *notes, *fallen]
+    return Result("resting", settings, [Table(title, rows)], said, seconds, profiles)
 
 
 def claim(name: str, ratio: float) -> str:
@@ -89,7 +92,9 @@ def claim(name: str, ratio: float) -> str:
     return f"{name}: at most {LIMIT:g} times {RIVAL}'s time is claimed; {ratio:.2f}: {verdict}"
 
 
-def _contestants(scene: peers.Boxes, integrator: str, fallen: dict[str, None]) -> list[Contestant]:
-    ours = functools.partial(Ours, scene, STIFFNESS, integrator=integrator)
+def _contestants(
+    scene: peers.Boxes, integrator: str, fallen: dict[str, None], profiles: dict[str, Profile]
+) -> list[Contestant]:
+    ours = functools.partial(Ours, scene, STIFFNESS, integrator=integrator, profiles=profiles)
     every = contestants(scene, ours, SETTLE, fallen)
     return [each for each in every if each.name in (OURS, *PEERS)]

@@ -17,7 +17,7 @@ from __future__ import annotations
 from math import ceil, sqrt
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8, off
+from tangere._ptr import PtrF8, off, pointers
 from tangere.maths.quat import Quat, matrix_into, product, turn, turn_back, unit
 from tangere.maths.vec import Vec3, cross, dot, norm, sub
 from tangere.model import (
@@ -32,8 +32,6 @@ from tangere.model import (
     Model,
     Sizes,
     State,
-    model_pointers,
-    state_pointers,
 )
 
 # Largest turn per substep [rad]: Newton on the midpoint rule then converges in a few rounds.
@@ -198,9 +196,7 @@ def add_force(s: State, i: int, p: Vec3, f: Vec3, total: PtrF8) -> None:
 @kernel
 def spring_energy(model: Model, state: State, dt: float) -> float:
     """`held_by_springs`, for callers with arrays."""
-    return held_by_springs(
-        model_pointers(model), state_pointers(state), len(model.spring_bodies), dt
-    )
+    return held_by_springs(pointers(model), pointers(state), len(model.spring_bodies), dt)
 
 
 @kernel
@@ -261,4 +257,20 @@ def move_bodies(z: Sizes, m: Model, s: State, dt: float) -> bool:
         )
         torque = (row[3] + more[3], row[4] + more[4], row[5] + more[5])
         move_body(m, s, i, dt, f, torque)
+    return True
+
+
+@kernel
+def free_step(z: Sizes, model: Model, state: State, dt: float) -> bool:
+    """Move all bodies by gravity, springs and `State.wrench`, for callers with arrays.
+
+    False, and nothing moved, when one would be lost.
+    """
+    m, s = pointers(model), pointers(state)
+    for k in range(6 * (z.bodies + z.floors)):
+        s.applied[k] = 0.0
+    spring_forces(m, s, z.springs, s.applied)
+    if not move_bodies(z, m, s, dt):
+        return False
+    s.time[0] += dt
     return True

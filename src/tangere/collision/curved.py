@@ -34,6 +34,8 @@ from tangere.collision.solids import (
     PLANE,
     Face,
     Solid,
+    edge_count,
+    edge_of,
     face_count,
     face_of,
     generator,
@@ -194,17 +196,12 @@ def _has_disc(on: Face, p: Vec3, radius: float) -> bool:
         q = sub(p, on.centre)
         q = axpy(-dot(q, on.normal), on.normal, q)
         return norm(q) < on.radius + radius
-    loop = off(on.hull.loops, on.hull.loop_start[on.number])
-    corners = on.hull.loop_start[on.number + 1] - on.hull.loop_start[on.number]
     if _has(on, p):
         return True
     # else the nearest point of its border has to be within the disc
-    j = loop[corners - 1]
-    for k in range(corners):
-        i, j = j, loop[k]
-        v, w = off(on.hull.verts, 3 * i), off(on.hull.verts, 3 * j)
-        edge = (w[0] - v[0], w[1] - v[1], w[2] - v[2])
-        q = (p[0] - v[0], p[1] - v[1], p[2] - v[2])
+    for k in range(edge_count(on)):
+        start, edge = edge_of(on, k)
+        q = sub(p, start)
         q = axpy(-dot(q, on.normal), on.normal, q)
         t = min(1.0, max(0.0, dot(q, edge) / dot(edge, edge)))
         if norm(axpy(-t, edge, q)) < radius:
@@ -270,14 +267,8 @@ def _lowest_of_disc(on: Face, centre: Vec3, b: Solid) -> Vec3:
             if dot(n, p) < high:
                 best, high = p, dot(n, p)
         return best
-    loop = off(on.hull.loops, on.hull.loop_start[on.number])
-    corners = on.hull.loop_start[on.number + 1] - on.hull.loop_start[on.number]
-    j = loop[corners - 1]
-    for k in range(corners):
-        i, j = j, loop[k]
-        v, w = off(on.hull.verts, 3 * i), off(on.hull.verts, 3 * j)
-        start = (v[0], v[1], v[2])
-        edge = (w[0] - v[0], w[1] - v[1], w[2] - v[2])
+    for k in range(edge_count(on)):
+        start, edge = edge_of(on, k)
         q = sub(start, centre)
         q = axpy(-dot(q, n), n, q)
         # |q + t edge| ≤ R: the ends of this part of the edge

@@ -34,9 +34,10 @@ from tangere.collision.solids import (
     top,
 )
 from tangere.errors import SceneError
-from tangere.geometry.checks import rotation, show, unit, vector
+from tangere.geometry.checks import show, unit, vector
 from tangere.geometry.curve import BALL, CAPSULE, CYLINDER, NC
 from tangere.geometry.polyhedron import Polyhedron
+from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array, IntArray, Vec3, norm, scale, sub
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ def _checked_pose(pose: object, what: str) -> tuple[Array, Array]:
             "give a position [m] and a quaternion (w, x, y, z)"
         )
     position = vector(pose[0], f"{what} position")
-    return position, rotation(unit(pose[1], f"{what} orientation", 4))
+    return position, rotation_of(unit(pose[1], f"{what} orientation", 4))
 
 
 def _placed_parts(shape: Shape, turn: Array, shift: Array) -> list[tuple[Polyhedron, Array]]:

@@ -182,20 +182,31 @@ def generator(b: Solid, up: Vec3) -> tuple[Vec3, Vec3]:
 
 
 @kernel
+def edge_count(on: Face) -> int:
+    """Number of edges of a polygonal outline."""
+    start = on.hull.loop_start
+    return int(start[on.number + 1] - start[on.number])
+
+
+@kernel
+def edge_of(on: Face, k: int) -> tuple[Vec3, Vec3]:
+    """Edge k of a polygonal outline: where it begins, and the way from there to its end."""
+    loop = off(on.hull.loops, on.hull.loop_start[on.number])
+    i, j = loop[k - 1 if k > 0 else edge_count(on) - 1], loop[k]
+    v, w = off(on.hull.verts, 3 * i), off(on.hull.verts, 3 * j)
+    return (v[0], v[1], v[2]), (w[0] - v[0], w[1] - v[1], w[2] - v[2])
+
+
+@kernel
 def within(on: Face, p: Vec3, d: Vec3, first: float, last: float) -> tuple[float, float]:
     """Part of first…last for which p + t d is above a face; none if it comes back reversed."""
     if on.outline == PLANE:
         return first, last
     if on.outline == POLYGON:
-        loop = off(on.hull.loops, on.hull.loop_start[on.number])
-        corners = on.hull.loop_start[on.number + 1] - on.hull.loop_start[on.number]
-        j = loop[corners - 1]
-        for k in range(corners):
-            i, j = j, loop[k]
-            v, w = off(on.hull.verts, 3 * i), off(on.hull.verts, 3 * j)
-            inward = cross(on.normal, (w[0] - v[0], w[1] - v[1], w[2] - v[2]))
-            at = dot(inward, (p[0] - v[0], p[1] - v[1], p[2] - v[2]))
-            first, last = _half(at, dot(inward, d), first, last)
+        for k in range(edge_count(on)):
+            start, edge = edge_of(on, k)
+            inward = cross(on.normal, edge)
+            first, last = _half(dot(inward, sub(p, start)), dot(inward, d), first, last)
         return first, last
     q = sub(p, on.centre)
     q = axpy(-dot(q, on.normal), on.normal, q)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from tangere._jit import kernel
+from tangere._ptr import pointers
 from tangere.collision.clip import MAX_POLYGON, ON_PLANE, clip_volume
 from tangere.collision.distance import checked_poses, part_distance, placed, view
 from tangere.collision.dual import dual_volume
@@ -20,7 +21,7 @@ from tangere.errors import SceneError
 from tangere.geometry.checks import show
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.maths.vec import Array, IntArray, Vec3
-from tangere.model import Soup, soup_pointers
+from tangere.model import Soup
 
 if TYPE_CHECKING:
     from tangere.collision.distance import Pose
@@ -141,7 +142,7 @@ def _inner_point(p: Polyhedron, q: Polyhedron, middle: Array) -> Vec3:
 @kernel
 def _polygons(p: Polyhedron, q: Polyhedron, dual: bool, guess: Vec3, eps: float, soup: Soup) -> int:
     """Fill the soup; returns the number of polygons, negative when it is full."""
-    s = soup_pointers(soup)
+    s = pointers(soup)
     a, b = view(p), view(q)
     s.start[0] = 0
     if dual:

@@ -30,6 +30,8 @@ BUILT_IN = {
     "point": "tangere.contact.point.method",
     "penalty": "tangere.contact.penalty.method",
 }
+# What of a material the page can scale.
+MATERIAL_FACTORS = frozenset({"stiffness", "damping", "friction"})
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,10 @@ class Control:
     """Steppers with which it has an effect; None: with all."""
     held: bool = True
     """Whether it has an effect on a tool in a hand."""
+
+
+def _never(options: Any) -> bool:
+    return False
 
 
 @dataclass(frozen=True)
@@ -78,18 +84,30 @@ class Method:
     """Compiles what this method needs, and nothing else."""
     bodies: frozenset[str] = frozenset({"rigid"})
     parts: frozenset[str] = frozenset({"hull", "plane"})
+    packets: tuple[str, ...] = ("planes", "linear", "held")
+    """What it can tell a servo, the default first: unilateral planes, the wrench with its
+    derivative, the wrench alone."""
     controls: tuple[Control, ...] = ()
+    material_factors: frozenset[str] = MATERIAL_FACTORS
+    """What of the materials has an effect on its contacts; of `MATERIAL_FACTORS`."""
+    per_area: Callable[[Any], bool] = _never
+    """(options): whether materials give stiffness and damping per area [N/m³, N s/m³]."""
     check: Callable[[Scene, Any, str], None] | None = None
     """(scene, options, stepper): refuses what options and scene do not allow, in one line."""
 
-    def check_scene(self, scene: Scene, options: Any, stepper: str) -> None:
-        """Refuse what this method is not made for, in one line that says which one is."""
+    def check_scene(self, scene: Scene, options: Any, stepper: str | None = None) -> str:
+        """The stepper to take, this or the method's first.
+
+        Raises:
+            SceneError: The method is not made for this scene; in one line that says which one is.
+        """
         if not self.steppers:
             others = ", ".join(repr(m.name) for m in methods.values() if m.steppers)
             raise SceneError(
                 f"method {self.name!r} is for a tool in a hand: use Session(scene, "
                 f"method={self.name!r}), or here one of: {others}"
             )
+        stepper = self.steppers[0] if stepper is None else stepper
         if stepper not in self.steppers:
             raise SceneError(
                 f"unknown integrator {stepper!r}; method {self.name!r} can have: "
@@ -98,6 +116,7 @@ class Method:
         self.check_bodies(scene)
         if self.check is not None:
             self.check(scene, options, stepper)
+        return stepper
 
     def check_bodies(self, scene: Scene) -> None:
         """Refuse bodies and shapes that this method does not know."""
@@ -112,6 +131,14 @@ class Method:
                         f"{body.name!r}: method {self.name!r} knows no {what} of kind "
                         f"{', '.join(sorted(has))}; use one of: {', '.join(able) or 'none does'}"
                     )
+
+    def accepts(self, scene: Scene) -> bool:
+        """Whether it knows all bodies and shapes of a scene."""
+        try:
+            self.check_bodies(scene)
+        except SceneError:
+            return False
+        return True
 
     def with_choices(self, choices: Mapping[str, Any], stepper: str, held: bool) -> Any:
         """Options with what the page chose, of the controls that have an effect here."""
@@ -131,6 +158,18 @@ class Method:
             and (control.steppers is None or stepper in control.steppers)
         ]
 
+    def factors_for(self, scene: Scene) -> frozenset[str]:
+        """Material factors that have an effect.
+
+        Where the method is for a tool in a hand alone, what else can move does so by the default
+        method.
+        """
+        held = {tool.index for tool in scene.tools}
+        others = any(not body.fixed and body.index not in held for body in scene.bodies)
+        if self.steppers or not others:
+            return self.material_factors
+        return self.material_factors | methods[methods.default].material_factors
+
 
 class Registry(Mapping[str, Method]):
     """All methods by name; those of other packages come last."""
@@ -138,6 +177,11 @@ class Registry(Mapping[str, Method]):
     def __init__(self) -> None:
         self._records: dict[str, Method] = {}
         self._searched = False
+
+    @property
+    def default(self) -> str:
+        """Name of the method that is taken where none is given."""
+        return next(iter(BUILT_IN))
 
     def register(self, record: Method) -> None:
         """Make a method known."""

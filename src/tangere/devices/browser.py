@@ -149,7 +149,7 @@ class Browser(Adapter):
     @property
     def address(self) -> str:
         """Name of the shared memory for `Page`; the device must be open."""
-        self._must_be_open()
+        self.must_be_open()
         assert self._shared is not None
         return self._shared.memory.name
 

@@ -139,7 +139,7 @@ class Adapter:
         self.info = info
         self.fault = ""
         self._opened = False
-        self._status = 0
+        self.status = 0
         self._samples = 0.0
         self._sampled = 0.0
 
@@ -164,7 +164,7 @@ class Adapter:
         """Connect; a device that is already open stays as it is."""
         if self._opened:
             return
-        self.fault, self._status, self._samples = "", 0, 0.0
+        self.fault, self.status, self._samples = "", 0, 0.0
         try:
             self._connect()
         except BaseException:
@@ -174,20 +174,20 @@ class Adapter:
 
     def read(self, out: Array) -> None:
         """Fill the READ_… columns; when that fails the pose stays and READ_STATUS says so."""
-        self._must_be_open()
+        self.must_be_open()
         if not out[READ_QUATERNION : READ_QUATERNION + 4].any():
             out[READ_QUATERNION] = 1.0
         try:
             fresh = self._receive(out)
         except Exception as error:
-            self._fail(FAULT_READ, error)
+            self.fail(FAULT_READ, error)
             fresh = False
         if fresh:
             self._samples += 1.0
             self._sampled = time.monotonic()
         out[READ_TIME] = self._sampled
         out[READ_SEQUENCE] = self._samples
-        out[READ_STATUS] = self._status
+        out[READ_STATUS] = self.status
 
     def write(self, wrench: Array) -> None:
         """Put a wrench on the hand, scaled into the limits; one that is not finite counts as zero.
@@ -195,12 +195,12 @@ class Adapter:
         Force and torque are scaled together, by the stricter of their limits, so that the wrench
         keeps its direction. A device without torque (or force) drops that part and no other.
         """
-        self._must_be_open()
+        self.must_be_open()
         force, torque = self._limited([float(x) for x in wrench])
         try:
             self._send(force, torque)
         except Exception as error:
-            self._fail(FAULT_WRITE, error)
+            self.fail(FAULT_WRITE, error)
 
     def close(self) -> None:
         """Zero force, then let go; a second call does nothing."""
@@ -210,7 +210,7 @@ class Adapter:
         try:
             self._send(ZERO, ZERO)
         except Exception as error:
-            self._fail(FAULT_WRITE, error)
+            self.fail(FAULT_WRITE, error)
         finally:
             self._disconnect()
 
@@ -226,14 +226,16 @@ class Adapter:
     ) -> None:
         self.close()
 
-    # ---------------------------------------------------------------- inside
+    # ---------------------------------------------------------------- for adapters
 
-    def _must_be_open(self) -> None:
+    def must_be_open(self) -> None:
+        """Refuse to go on with a device that is not open."""
         if not self._opened:
             raise DeviceError(f"{self.info.name} is not open: call open() first")
 
-    def _fail(self, bit: int, error: Exception | str) -> None:
-        self._status |= bit
+    def fail(self, bit: int, error: Exception | str) -> None:
+        """Set a FAULT_… of the device, and the words of the first one."""
+        self.status |= bit
         self.fault = self.fault or f"{self.info.name}: {error}"
 
     def _limited(self, wrench: list[float]) -> tuple[Floats, Floats]:
@@ -241,7 +243,7 @@ class Adapter:
             raise DeviceError(f"a wrench is force and torque, six numbers: got {len(wrench)}")
         info = self.info
         if not all(map(isfinite, wrench)):
-            self._fail(FAULT_WRITE, "a wrench that is not finite; zero was sent")
+            self.fail(FAULT_WRITE, "a wrench that is not finite; zero was sent")
             return ZERO, ZERO
         share = 1.0
         parts = []
@@ -267,18 +269,18 @@ class Exchanged(Adapter):
         self._seen = 0
         self._wrench: tuple[float, Floats, Floats] = (-inf, ZERO, ZERO)
 
-    def _publish(self, sample: Sample) -> None:
+    def publish(self, sample: Sample) -> None:
         """Called where the device is served."""
         self._newest = (self._newest[0] + 1, sample)
 
-    def _command(self) -> tuple[Floats, Floats]:
+    def command(self) -> tuple[Floats, Floats]:
         """Force and torque that the device shall show now."""
         when, force, torque = self._wrench
         if time.monotonic() - when > HOLD:
             return ZERO, ZERO
         return force, torque
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Nothing of an earlier connection is handed over."""
         self._newest, self._seen = (0, Sample()), 0
         self._wrench = (-inf, ZERO, ZERO)
@@ -303,22 +305,22 @@ class Threaded(Exchanged):
 
     def __init__(self, info: DeviceInfo) -> None:
         super().__init__(info)
-        self._stop = threading.Event()
+        self.stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
     def _begin(self) -> None:
         """Connect to the device; `DeviceError` if there is none."""
 
     def _turn(self, force: Floats, torque: Floats) -> None:
-        """Show a wrench, read the device, `_publish` what it said."""
+        """Show a wrench, read the device, `publish` what it said."""
 
     def _end(self) -> None:
         """Free the device."""
 
     def _connect(self) -> None:
-        self._forget()
+        self.forget()
         self._begin()
-        self._stop.clear()
+        self.stopping.clear()
         self._thread = threading.Thread(target=self._serve, name=self.info.name, daemon=True)
         self._thread.start()
 
@@ -326,24 +328,24 @@ class Threaded(Exchanged):
         period = 1.0 / self.info.rate
         due = time.monotonic()
         try:
-            while not self._stop.is_set():
-                self._turn(*self._command())
+            while not self.stopping.is_set():
+                self._turn(*self.command())
                 due = max(due + period, time.monotonic())  # what was missed is not caught up
                 pause = due - time.monotonic()
                 if pause > 0.0:
                     time.sleep(pause)
         except Exception as error:
-            self._fail(FAULT_READ, error)
+            self.fail(FAULT_READ, error)
         finally:
             with contextlib.suppress(Exception):
                 self._turn(ZERO, ZERO)
 
     def _disconnect(self) -> None:
         if self._thread is not None:
-            self._stop.set()
+            self.stopping.set()
             self._thread.join(CLOSE)
             if self._thread.is_alive():
-                self._fail(FAULT_READ, f"its driver has not answered for {CLOSE:g} s")
+                self.fail(FAULT_READ, f"its driver has not answered for {CLOSE:g} s")
             self._thread = None
         self._end()
 
@@ -407,34 +409,6 @@ class Axes:
     def quaternion(self, q: Floats | list[float]) -> Floats:
         """A native turn (w, x, y, z) in tangere's axes: the same angle about the same axis."""
         return (q[0], *self.to_base(tuple(q[1:])))
-
-
-def quaternion_of(rotation: Array) -> Floats:
-    """Unit quaternion (w, x, y, z), w ≥ 0, of a 3×3 rotation that need not be exact.
-
-    The eigenvector of Bar-Itzhack's symmetric matrix would serve any matrix; encoders give nearly
-    exact ones, so the largest of the four components is taken from the diagonal.
-    """
-    r = rotation
-    diagonal = (r[0, 0], r[1, 1], r[2, 2])
-    traces = (
-        1 + diagonal[0] + diagonal[1] + diagonal[2],
-        1 + diagonal[0] - diagonal[1] - diagonal[2],
-        1 - diagonal[0] + diagonal[1] - diagonal[2],
-        1 - diagonal[0] - diagonal[1] + diagonal[2],
-    )
-    k = max(range(4), key=traces.__getitem__)
-    skew = (r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1])
-    if k == 0:
-        q = [traces[0], *skew]
-    else:
-        i, j, l = k - 1, k % 3, (k + 1) % 3
-        q = [skew[i], 0.0, 0.0, 0.0]
-        q[1 + i] = traces[k]
-        q[1 + j] = r[i, j] + r[j, i]
-        q[1 + l] = r[i, l] + r[l, i]
-    size = sqrt(sum(float(x) ** 2 for x in q)) * (1.0 if q[0] >= 0 else -1.0)
-    return tuple(float(x) / size for x in q)
 
 
 def _model(

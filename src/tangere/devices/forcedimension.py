@@ -14,17 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tangere.devices.device import (
-    MODELS,
-    Axes,
-    DeviceInfo,
-    Estimator,
-    Floats,
-    Sample,
-    Threaded,
-    quaternion_of,
-)
+from tangere.devices.device import MODELS, Axes, DeviceInfo, Estimator, Floats, Sample, Threaded
 from tangere.errors import DeviceError
+from tangere.maths.rotations import quaternion_of
 
 AXES = Axes("+y", "-x", "+z")
 
@@ -116,12 +108,12 @@ class ForceDimension(Threaded):
         if not self.info.senses_rotation:
             frame = np.eye(3)
         x = AXES.to_base(tuple(position.tolist()))
-        q = AXES.quaternion(quaternion_of(frame))
+        q = AXES.quaternion(quaternion_of(frame).tolist())
         gap = ctypes.c_double(0.0)
         if self.info.senses_gripper:
             self._must(dhd.getGripperGap(gap, number), "the gripper")
         twist = self._estimate(time.monotonic(), x, q)
-        self._publish(Sample(x, q, twist, int(dhd.getButtonMask(number)), float(gap.value)))
+        self.publish(Sample(x, q, twist, int(dhd.getButtonMask(number)), float(gap.value)))
 
     def _must(self, returned: int, what: str) -> None:
         """Positive answers are notes (no new data yet, motors at their limit), −1 is an error."""

@@ -157,7 +157,7 @@ class Haply(Threaded):
         x = _vector(state.get("cursor_position"))
         twist = self._estimate(time.monotonic(), x, q)
         velocity = _vector(state.get("cursor_velocity"))
-        self._publish(Sample(x, q, (*velocity, *twist[3:]), buttons))
+        self.publish(Sample(x, q, (*velocity, *twist[3:]), buttons))
 
     def _frame(self) -> dict[str, Any]:
         frame = json.loads(self._socket.recv(timeout=ANSWER))
@@ -194,13 +194,13 @@ class Haply(Threaded):
         self.notices.append(str(event.get("message") or name))
         kind = str(data.get("safety_type", ""))
         if name == "device-disconnected":
-            self._fail(FAULT_READ, "the device was disconnected")
+            self.fail(FAULT_READ, "the device was disconnected")
         elif name == "device-busy":
-            self._fail(FAULT_WRITE, "another program uses the device")
+            self.fail(FAULT_WRITE, "another program uses the device")
         elif name == "device-safety-triggered" and kind in _STOPPED:
-            self._fail(FAULT_WRITE, _STOPPED[kind])
+            self.fail(FAULT_WRITE, _STOPPED[kind])
         elif name == "device-safety-triggered" and kind == "ebrake_released":
-            self._status &= ~FAULT_WRITE
+            self.status &= ~FAULT_WRITE
             self.fault = ""
 
     def _end(self) -> None:

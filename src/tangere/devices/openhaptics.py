@@ -27,10 +27,10 @@ from tangere.devices.device import (
     Exchanged,
     Floats,
     Sample,
-    quaternion_of,
 )
 from tangere.errors import DeviceError
 from tangere.haptics.layout import FAULT_READ, FAULT_WRITE
+from tangere.maths.rotations import quaternion_of
 from tangere.maths.vec import Array
 
 AXES = Axes("+x", "-z", "+y")
@@ -42,7 +42,6 @@ HD_TORQUE = 0x2701
 HD_WORKSPACE = 0x2551
 HD_OUTPUT_DOF = 0x2554
 HD_UPDATE_RATE = 0x2600
-HD_MAX_STIFFNESS = 0x2602  # [N/mm], as a share for some models: not used
 HD_MAX_FORCE = 0x2603
 DONE, CONTINUE = 0, 1  # what a callback answers: never again, or at the next tick
 
@@ -75,7 +74,7 @@ class OpenHaptics(Exchanged):
 
     def _connect(self) -> None:
         hd, schedule, self._vector = _library()
-        self._forget()
+        self.forget()
         self._hd = hd
         with contextlib.redirect_stdout(io.StringIO()):  # the bindings talk
             self._id = hd.init_device(self._name)
@@ -124,28 +123,28 @@ class OpenHaptics(Exchanged):
         try:
             self._exchange(hd)
         except Exception as error:
-            self._fail(FAULT_READ, error)
+            self.fail(FAULT_READ, error)
             self._show(hd, ZERO, ZERO)
         finally:
             hd.end_frame(number)
         code = int(hd._get_error().errorCode)
         if code:
             words = _ERRORS.get(code, f"error {code:#06x}")
-            self._fail(FAULT_WRITE, words)
+            self.fail(FAULT_WRITE, words)
         return CONTINUE
 
     def _exchange(self, hd: Any) -> None:
         flat = np.array(hd.get_transform(), dtype=float).reshape(16)
         frame = flat.reshape(4, 4).T[:3, :3]
         x = AXES.to_base(tuple((MILLI * flat[12:15]).tolist()))
-        q = AXES.quaternion(quaternion_of(frame))
+        q = AXES.quaternion(quaternion_of(frame).tolist())
         speed = hd._get_doublev(HD_VELOCITY, self._vector)
         now = time.monotonic()
         twist = self._estimate(now, x, q)
         velocity = AXES.to_base([MILLI * speed[i] for i in range(3)])
-        self._publish(Sample(x, q, (*velocity, *twist[3:]), int(hd.get_buttons())))
+        self.publish(Sample(x, q, (*velocity, *twist[3:]), int(hd.get_buttons())))
         self._last_turn = now
-        self._show(hd, *(self._command() if not self._status else (ZERO, ZERO)))
+        self._show(hd, *(self.command() if not self.status else (ZERO, ZERO)))
 
     def _show(self, hd: Any, force: Floats, torque: Floats) -> None:
         hd.set_force(list(AXES.from_base(force)))

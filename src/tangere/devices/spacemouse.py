@@ -24,7 +24,7 @@ DEAD = 0.03
 SMOOTH = 0.02
 # A longer pause between two turns counts as this [s].
 MAX_STEP = 0.05
-CLUTCH, RECENTRE = 0, 1  # buttons
+RECENTRE = 1  # button; 0 is the clutch
 
 
 class SpaceMouse(Threaded):
@@ -90,13 +90,13 @@ class SpaceMouse(Threaded):
             self._rest()
         self._move(dt)
         bits = sum(1 << i for i, pressed in enumerate(buttons) if pressed)
-        self._publish(Sample(self._position, self._quaternion, self._twist, bits))
+        self.publish(Sample(self._position, self._quaternion, self._twist, bits))
 
     def _drained(self) -> Any:
         """State after the last report that is there; each call of `read` takes one."""
         state = self._mouse.read()
         seen = None
-        while state.t != seen and not self._stop.is_set():
+        while state.t != seen and not self.stopping.is_set():
             seen = state.t
             state = self._mouse.read()
         return state

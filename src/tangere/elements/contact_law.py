@@ -11,7 +11,7 @@ from math import isnan, log, pi, sqrt
 from typing import NamedTuple
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8, PtrI4, off
+from tangere._ptr import PtrF8, PtrI4, off, pointers
 from tangere.bodies.rigid import body_point, velocity_at, world_point
 from tangere.maths.vec import Vec3, cross, dot, sub
 from tangere.model import (
@@ -40,7 +40,6 @@ from tangere.model import (
     STICK,
     Model,
     State,
-    model_pointers,
 )
 
 # Defaults when a material gives no stiffness: κ = k dt²/m and β = b dt/m, safely inside the limit
@@ -137,7 +136,7 @@ def pair_law(m: Model, i: int, j: int, dt: float, implicit: bool, point: bool) -
 @kernel
 def law_between(model: Model, i: int, j: int, dt: float, implicit: bool, point: bool) -> Law:
     """`pair_law`, for callers with arrays."""
-    return pair_law(model_pointers(model), i, j, dt, implicit, point)
+    return pair_law(pointers(model), i, j, dt, implicit, point)
 
 
 @kernel

@@ -43,9 +43,9 @@ from tangere.errors import SceneError
 from tangere.experiments import pictures
 from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
 from tangere.experiments.figures import COLOURS, INK, canvas, house_style
-from tangere.experiments.pictures import rotation
 from tangere.experiments.toss_engines import BODY, FOOT, Cube, Engine, Tunable, engines
 from tangere.experiments.toss_error import spread
+from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
 
 if TYPE_CHECKING:
@@ -493,7 +493,7 @@ def flight_error(result: Result) -> float:
 
 def _first_flight(toss: Array, half_width: float) -> int:
     """Last sample before the lowest corner comes near the floor."""
-    reach = np.array([np.abs(rotation(row[3:7])[2]).sum() for row in toss])
+    reach = np.array([np.abs(rotation_of(row[3:7])[2]).sum() for row in toss])
     near = np.flatnonzero(toss[:, 2] - half_width * reach < FLIGHT_GAP)
     return max(int(near[0]) - 1, 0) if len(near) else len(toss) - 1
 

@@ -38,6 +38,13 @@ def nothing(params: object) -> str:
 
 
 @dataclass(frozen=True)
+class PeerParams:
+    """Values of an experiment that other engines can be made to run too."""
+
+    with_peers: bool = True
+
+
+@dataclass(frozen=True)
 class Claim:
     """One statement that a run confirms or refutes.
 

@@ -35,7 +35,7 @@ from tangere.experiments.buckling import (
     buckling_stiffness,
     linearised,
 )
-from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
+from tangere.experiments.experiment import Claim, Experiment, PeerParams, Reading, Tell, silent
 from tangere.experiments.figures import COLOURS, INK, canvas, house_style
 from tangere.maths.vec import Array
 from tangere.scene import library
@@ -55,7 +55,7 @@ BESIDE = ("MuJoCo", "Bullet")  # whose towers are watched beside ours
 
 
 @dataclass(frozen=True)
-class Params:
+class Params(PeerParams):
     """Values of the experiment; lengths [m], times [s], stiffness [N/m], damping [N s/m]."""
 
     block: tuple[float, float, float] = (1.0, 2.0, 1.0)
@@ -88,7 +88,6 @@ class Params:
     arch_stiffness: float = 1e10
     limit_stiffness: tuple[float, float] = (2e4, 5e4)
     limit_seconds: float = 20.0
-    with_peers: bool = True
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 import tangere as tg
 from tangere.experiments import peers, pictures
-from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
+from tangere.experiments.experiment import Claim, Experiment, PeerParams, Reading, Tell, silent
 from tangere.experiments.figures import COLOURS, canvas, house_style
 from tangere.maths.vec import Array
 
@@ -36,8 +37,20 @@ REST_ENERGY = 1e-3  # [J] kinetic energy below which the cube counts as resting
 
 
 @dataclass(frozen=True)
-class Params:
-    """Values of the experiment; lengths [m], times [s], stiffness [N/m], damping [N s/m]."""
+class SpringParams(PeerParams):
+    """Springs as printed, with more damping, and stiffer by a factor; [N/m], [N s/m]."""
+
+    stiffness_2003: float = 1000.0
+    damping_2003: float = 50.0
+    stiffness_2004: float = 1500.0
+    damping_2004: float = 1.5
+    damping_settling: float = 62.0
+    stiffer: float = 100.0
+
+
+@dataclass(frozen=True)
+class Params(SpringParams):
+    """Values of the experiment; lengths [m], times [s]."""
 
     edge: float = 2.0
     mass: float = 1.0
@@ -45,16 +58,9 @@ class Params:
     drop: float = 1.0
     tilt: float = 0.1
     dt: float = 10e-3
-    stiffness_2003: float = 1000.0
-    damping_2003: float = 50.0
-    stiffness_2004: float = 1500.0
-    damping_2004: float = 1.5
-    damping_settling: float = 62.0
-    stiffer: float = 100.0
     friction: float = 0.0
     seconds: float = 10.0
     seconds_2004: float = 30.0
-    with_peers: bool = True
 
 
 @dataclass(frozen=True)
@@ -75,8 +81,16 @@ class Fall:
 
     def settled(self, share: float) -> float | None:
         """Instant after which |L_y| stays below `share` of its peak [s]; None if it never does."""
-        above = np.flatnonzero(np.abs(self.momentum) >= share * self.peak)
-        last = int(above[-1]) if len(above) else -1
+        return self._after_last(np.abs(self.momentum) >= share * self.peak)
+
+    def resting(self) -> float | None:
+        """Instant after which the kinetic energy stays below `REST_ENERGY` [s]."""
+        return self._after_last(~(self.kinetic < REST_ENERGY))
+
+    def _after_last(self, above: NDArray[np.bool_]) -> float | None:
+        """First instant after the last one that is marked [s]; None if that is the end."""
+        marked = np.flatnonzero(above)
+        last = int(marked[-1]) if len(marked) else -1
         return None if last == len(self.time) - 1 else float(self.time[last + 1])
 
     def largest(self, start: float, stop: float) -> float:
@@ -134,8 +148,8 @@ def check(result: Result) -> list[Claim]:
     rest_exact = 0.5 * p.edge - p.mass * p.gravity / p.stiffness_2003
     shaking = point.largest(p.seconds - 1.0, p.seconds)
     swinging = as_printed.largest(1.5, 2.0)
-    quiet = _rest(as_printed)
-    stiff_one, stiff_quiet = falls[STIFFER].settled(0.01), _rest(falls[STIFFER])
+    quiet = as_printed.resting()
+    stiff_one, stiff_quiet = falls[STIFFER].settled(0.01), falls[STIFFER].resting()
     depths = [_rest_depth(p, falls[name]) for name in (IMPLICIT, STIFFER)]
     springs = [p.mass * p.gravity / (stiffer * p.stiffness_2003) for stiffer in (1.0, p.stiffer)]
     restless = float(np.max(per_area.kinetic[per_area.time >= 4.0]))
@@ -316,13 +330,6 @@ def _peer_fall(p: Params, engine: str) -> Fall:
 def _start_height(p: Params) -> float:
     """Height of the centre when the lowest edge is `drop` above the floor [m]."""
     return p.drop + 0.5 * p.edge * (math.cos(p.tilt) + math.sin(p.tilt))
-
-
-def _rest(fall: Fall) -> float | None:
-    """Instant after which the kinetic energy stays below `REST_ENERGY` [s]."""
-    above = np.flatnonzero(~(fall.kinetic < REST_ENERGY))
-    last = int(above[-1]) if len(above) else -1
-    return None if last == len(fall.time) - 1 else float(fall.time[last + 1])
 
 
 EXPERIMENT = Experiment(

@@ -31,7 +31,7 @@ import numpy as np
 
 import tangere as tg
 from tangere.experiments import peers, pictures
-from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
+from tangere.experiments.experiment import Claim, Experiment, PeerParams, Reading, Tell, silent
 from tangere.experiments.figures import COLOURS, FAINT, canvas, house_style
 from tangere.maths.vec import Array
 
@@ -45,32 +45,15 @@ STEEP_SECONDS = (0.1, 1.1)  # between which the block on the steep slope is time
 
 
 @dataclass(frozen=True)
-class Params:
-    """Values of the experiment; SI units."""
+class SlopeParams(PeerParams):
+    """Values of the block on a slope; SI units."""
 
-    edge: float = 0.1
-    mass: float = 1.0
-    gravity: float = 9.8
-    pull_stiffness: float = 50.0
-    pull_speed: float = 0.05
-    fast_pull_speed: float = 0.4
-    damper: float = 0.5
-    static_friction: float = 0.5
-    kinetic_friction: float = 0.3
-    stiffness: float = 2e4
-    damping: float = 60.0
-    tangential_stiffness: float = 5e3
-    tangential_damping: float = 30.0
-    dt: float = 1e-3
-    seconds: float = 12.5
-    fast_seconds: float = 8.0
     slope_friction: float = 0.5
     slope_share: float = 0.8
     steep_share: float = 1.2
     slope_seconds: float = 60.0
     slope_steps: tuple[float, ...] = (1e-4, 1e-3, 5e-3)
     slope_block: tuple[float, float, float] = (0.2, 0.2, 0.1)
-    with_peers: bool = True
 
     @property
     def slope_angle(self) -> float:
@@ -81,6 +64,45 @@ class Params:
     def steep_angle(self) -> float:
         """Angle of the slope that does not [rad]."""
         return self.steep_share * math.atan(self.slope_friction)
+
+
+@dataclass(frozen=True)
+class FloorParams:
+    """Values of the floor under the pulled weight; SI units."""
+
+    static_friction: float = 0.5
+    kinetic_friction: float = 0.3
+    stiffness: float = 2e4
+    damping: float = 60.0
+    tangential_stiffness: float = 5e3
+    tangential_damping: float = 30.0
+
+    def material(self, static: float) -> tg.Material:
+        """The floor with another static friction."""
+        return tg.Material(
+            static_friction=static,
+            kinetic_friction=self.kinetic_friction,
+            stiffness=self.stiffness,
+            damping=self.damping,
+            tangential_stiffness=self.tangential_stiffness,
+            tangential_damping=self.tangential_damping,
+        )
+
+
+@dataclass(frozen=True)
+class Params(SlopeParams, FloorParams):
+    """Values of the experiment: slope, floor, and the weight that is pulled; SI units."""
+
+    edge: float = 0.1
+    mass: float = 1.0
+    gravity: float = 9.8
+    pull_stiffness: float = 50.0
+    pull_speed: float = 0.05
+    fast_pull_speed: float = 0.4
+    damper: float = 0.5
+    dt: float = 1e-3
+    seconds: float = 12.5
+    fast_seconds: float = 8.0
 
 
 @dataclass(frozen=True)
@@ -448,16 +470,8 @@ def _pull(
     if integrator == "implicit":
         material, depth = tg.Material(static_, p.kinetic_friction), 0.0
     else:
-        material = tg.Material(
-            static_friction=static_,
-            kinetic_friction=p.kinetic_friction,
-            stiffness=p.stiffness,
-            damping=p.damping,
-            tangential_stiffness=p.tangential_stiffness,
-            tangential_damping=p.tangential_damping,
-        )
         # start at rest depth, and pull there: no bounce, no vertical share of the pull
-        depth = p.mass * p.gravity / p.stiffness
+        material, depth = p.material(static_), p.mass * p.gravity / p.stiffness
     scene = tg.Scene(gravity=(0.0, 0.0, -p.gravity))
     scene.add_floor(material=material)
     half = 0.5 * p.edge

@@ -20,8 +20,8 @@ import tangere as tg
 from tangere.experiments import pictures
 from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
 from tangere.experiments.figures import COLOURS, canvas, house_style
+from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
-from tangere.scene.compile import rotation_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

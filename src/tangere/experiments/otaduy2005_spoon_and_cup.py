@@ -32,16 +32,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tangere.contact.penalty.contacts import PLANE_NAME, PLANE_VELOCITY
-from tangere.contact.penalty.method import Penalty, Sharing
+from tangere.contact.penalty.options import Penalty, Sharing
 from tangere.contact.penalty.tool_contact import PenaltyContact
 from tangere.experiments import otaduy2005_free_spoon as free_spoon
 from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
 from tangere.experiments.figures import COLOURS, FAINT, INK, canvas, house_style
 from tangere.experiments.pictures import Camera
-from tangere.geometry.checks import rotation
 from tangere.geometry.shapes import Shape
-from tangere.haptics import layout
 from tangere.haptics.coupling import VirtualCoupling
 from tangere.haptics.layout import (
     CONTACT_HELD,
@@ -51,7 +48,6 @@ from tangere.haptics.layout import (
     HAND_POSITION,
     HAND_QUATERNION,
     HAND_VELOCITY,
-    MAX_PLANES,
     NHAND,
     NOUT,
     NTOOL,
@@ -60,15 +56,6 @@ from tangere.haptics.layout import (
     OUT_DEPTH,
     OUT_DEVIATION,
     OUT_FORCE,
-    PACKET_COUNT,
-    PACKET_DAMPING,
-    PACKET_DEPTH,
-    PACKET_PLANES,
-    PACKET_SEQUENCE,
-    PACKET_STATE,
-    PACKET_STIFFNESS,
-    PACKET_TIME,
-    PACKET_WRENCH,
     SET_CONTACT,
     SET_GRIP,
     SET_INERTIA,
@@ -85,9 +72,10 @@ from tangere.haptics.layout import (
 )
 from tangere.haptics.tool import step_along, step_once
 from tangere.maths.quat import product
+from tangere.maths.rotations import quaternion_of, rotation_of
 from tangere.maths.vec import Array
-from tangere.scene.compile import quaternion_of
 from tangere.scene.utensils import HANDLE_SHARE, SPOON_LENGTH, cup, spoon
+from tangere.session.mesh_side import write_packet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -411,8 +399,8 @@ def strip(result: Result) -> Figure:
     for i, instant in enumerate(np.array([0.05, 0.2, 0.35, 0.5, 0.65]) * p.seconds / 0.65):
         at = min(round(instant / p.dt), len(each.states)) - 1
         axes = figure.add_axes((i / 5 + 0.005, 0.1, 0.19, 0.89))
-        place, turned = each.states[at, :3], rotation(each.states[at, 3:7])
-        ghost_turn = rotation(hands[at, HAND_QUATERNION : HAND_QUATERNION + 4])
+        place, turned = each.states[at, :3], rotation_of(each.states[at, 3:7])
+        ghost_turn = rotation_of(hands[at, HAND_QUATERNION : HAND_QUATERNION + 4])
         ghost = hands[at, HAND_POSITION : HAND_POSITION + 3] - ghost_turn @ tool.grip
         cup_placed = (cup_shape, np.zeros(3), np.eye(3), "#b9c7d6")
         own = turned @ tool.inner
@@ -529,7 +517,7 @@ def hand(p: Params, tool: Tool) -> Array:
     later = np.maximum(t - p.pressed, 0.0)
     moving = (t > p.pressed).astype(float)
     rows = np.zeros((len(t), NHAND))
-    start = np.array(p.start) + rotation(_start_quaternion(tool)) @ tool.grip
+    start = np.array(p.start) + rotation_of(_start_quaternion(tool)) @ tool.grip
     slide = 2.0 * np.pi * p.slide_hertz
     rows[:, HAND_POSITION : HAND_POSITION + 3] = start
     rows[:, HAND_POSITION] += p.press * share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
@@ -594,7 +582,7 @@ def press(
     deepest, planes = np.zeros(len(hands)), np.zeros(len(hands))
     for i, sample in enumerate(hands):
         count = contact.update(_motion(rig.tool, mass, mass * tool.gyration), period=p.dt)
-        fill_packet(rig.packet, rig.tool, contact, count, p.dt * i)
+        write_packet(contact, rig.tool, p.dt * i, i + 1, rig.packet)
         deltas = contact.contacts.delta
         deepest[i], planes[i] = deltas.max(initial=0.0), len(count)
         step_once(rig.settings, rig.tool, sample, rig.packet, p.dt * (i + 1), rig.grips, rig.out)
@@ -632,28 +620,9 @@ def _rig(p: Params, tool: Tool, name: str) -> Rig:
 
 def _motion(y: Array, mass: float, inertia: Array) -> Array:
     """Position, quaternion, velocity and angular velocity of a tool."""
-    turned = rotation(y[TOOL_QUATERNION : TOOL_QUATERNION + 4])
+    turned = rotation_of(y[TOOL_QUATERNION : TOOL_QUATERNION + 4])
     spin = turned @ (turned.T @ y[TOOL_ANGULAR : TOOL_ANGULAR + 3] / inertia)
     return np.concatenate((y[:7], y[TOOL_MOMENTUM : TOOL_MOMENTUM + 3] / mass, spin))
-
-
-def fill_packet(
-    packet: Array, y: Array, contact: PenaltyContact, planes: Array, now: float
-) -> None:
-    """Write planes and wrench of the last update into a contact packet for the tool."""
-    n, r = len(planes), contact.response
-    packet[PACKET_SEQUENCE] += 1.0
-    packet[PACKET_TIME], packet[PACKET_COUNT], packet[PACKET_DEPTH] = now, n, contact.depth
-    packet[PACKET_STATE : PACKET_STATE + NTOOL] = y
-    packet[PACKET_WRENCH : PACKET_WRENCH + 6] = r.wrench
-    packet[PACKET_STIFFNESS : PACKET_STIFFNESS + 36] = r.stiffness.ravel()
-    packet[PACKET_DAMPING : PACKET_DAMPING + 36] = r.damping.ravel()
-    rows = packet[PACKET_PLANES:].reshape(MAX_PLANES, layout.NPLANE)
-    # Both lists of columns begin alike, up to the surface's velocity
-    alike = PLANE_VELOCITY + 3
-    rows[:n, :alike] = planes[:, :alike]
-    rows[:n, layout.PLANE_FRICTION] = 0.0
-    rows[:n, layout.PLANE_NAME] = planes[:, PLANE_NAME]
 
 
 EXPERIMENT = Experiment(

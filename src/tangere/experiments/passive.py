@@ -20,8 +20,8 @@ import numpy as np
 
 import tangere as tg
 from tangere.geometry.shapes import Shape
+from tangere.maths.rotations import quat_product, rotation_of
 from tangere.maths.vec import Array
-from tangere.scene.compile import quat_product, rotation_of
 from tangere.scene.library import UPRIGHT, X, Y, Z, ring_mesh, turn
 
 GRAVITY = 9.81  # [m/s²]

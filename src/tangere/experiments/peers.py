@@ -1,36 +1,30 @@
 """Boxes on a floor in other engines, measured the way tangere is measured.
 
-One description (`Boxes`) runs in MuJoCo, Bullet and Drake when they can be imported, and in the
-Open Dynamics Engine when the system's Python has its binding (in a subprocess, see `ode_worker`).
+One description (`Boxes`) runs in MuJoCo, Bullet (see `engine_worlds`) and Drake when they can be
+imported, and in the Open Dynamics Engine when the system's Python has its binding (in a subprocess,
+see `ode_worker`).
 An engine that is not there is left out without a word: its numbers are shown beside the claims,
 never judged.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import functools
 import importlib
 import importlib.util
-import io
 import json
 import math
-import os
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tangere.experiments import engine_worlds
+from tangere.experiments.engine_worlds import Quad, Thing, Triple, World
 from tangere.maths.vec import Array
-
-Triple = tuple[float, float, float]
-Quad = tuple[float, float, float, float]
 
 SYSTEM_PYTHON = Path("/usr/bin/python3")
 ODE_WORKER = Path(__file__).with_name("ode_worker.py")
@@ -90,11 +84,9 @@ class Motion:
 
 def installed() -> tuple[str, ...]:
     """Names of the engines that can run here."""
-    found = [
-        name
-        for name, module in (("MuJoCo", "mujoco"), ("Bullet", "pybullet"), ("Drake", "pydrake"))
-        if importlib.util.find_spec(module) is not None
-    ]
+    found = [*engine_worlds.installed()]
+    if importlib.util.find_spec("pydrake") is not None:
+        found.append("Drake")
     if _ode_works():
         found.append("ODE")
     return tuple(found)
@@ -111,14 +103,15 @@ def run(engine: str, scene: Boxes) -> Motion:
         world.close()
 
 
-def open_world(engine: str, scene: Boxes) -> _MuJoCo | _Bullet | _Drake:
+def open_world(engine: str, scene: Boxes) -> World:
     """The scene in one of the engines that run in this process, before its first step."""
-    worlds: dict[str, type[_MuJoCo] | type[_Bullet] | type[_Drake]] = {
-        "MuJoCo": _MuJoCo,
-        "Bullet": _Bullet,
-        "Drake": _Drake,
-    }
-    return worlds[engine](scene)
+    if engine == "Drake":
+        return _Drake(scene)
+    things = [
+        Thing("box", b.size, b.mass, b.position, b.orientation, b.velocity, b.angular_velocity)
+        for b in scene.boxes
+    ]
+    return engine_worlds.open_world(engine, things, scene.friction, scene.gravity, scene.dt)
 
 
 def pull_force(scene: Boxes, t: float, x: float, v: float) -> float:
@@ -129,7 +122,7 @@ def pull_force(scene: Boxes, t: float, x: float, v: float) -> float:
     return stiffness * (scene.boxes[0].position[0] + speed * t - x) + damping * (speed - v)
 
 
-def _record(engine: str, scene: Boxes, world: _MuJoCo | _Bullet | _Drake) -> Motion:
+def _record(engine: str, scene: Boxes, world: World) -> Motion:
     count = scene.steps // scene.every + 1
     n = len(scene.boxes)
     rows = np.zeros((count, n, 13))
@@ -162,146 +155,6 @@ def _motion(engine: str, scene: Boxes, rows: Array, step_time: float) -> Motion:
         rows[:, :, 10:13],
         step_time,
     )
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Standard output and error closed at every level: Bullet greets, solvers complain."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    saved = {stream: os.dup(stream) for stream in (1, 2)}
-    sink = os.open(os.devnull, os.O_WRONLY)
-    try:
-        for stream in saved:
-            os.dup2(sink, stream)
-        with contextlib.redirect_stdout(io.StringIO()):
-            yield
-    finally:
-        # what C has buffered must leave before the real streams return
-        with contextlib.suppress(AttributeError, OSError):
-            ctypes.CDLL(None).fflush(None)
-        for stream, kept in saved.items():
-            os.dup2(kept, stream)
-            os.close(kept)
-        os.close(sink)
-
-
-def _words(values: tuple[float, ...]) -> str:
-    return " ".join(repr(float(v)) for v in values)
-
-
-class _MuJoCo:
-    """Boxes with free joints over a plane; friction is the larger of the pair, so both get it."""
-
-    def __init__(self, scene: Boxes) -> None:
-        import mujoco
-
-        self._mujoco: Any = mujoco
-        bodies = "".join(
-            f'<body pos="{_words(b.position)}" quat="{_words(b.orientation)}"><freejoint/>'
-            f'<geom type="box" size="{_words(tuple(0.5 * s for s in b.size))}" mass="{b.mass!r}"/>'
-            "</body>"
-            for b in scene.boxes
-        )
-        # torsional and rolling coefficients are for other contact models; condim 3 ignores them
-        self._model = mujoco.MjModel.from_xml_string(
-            f'<mujoco><option timestep="{scene.dt!r}" gravity="{_words(scene.gravity)}"/>'
-            f'<default><geom friction="{scene.friction!r} 0.005 0.0001" condim="3"/></default>'
-            f'<worldbody><geom type="plane" size="50 50 1"/>{bodies}</worldbody></mujoco>'
-        )
-        self._data = mujoco.MjData(self._model)
-        for i, b in enumerate(scene.boxes):
-            turn = np.zeros(9)
-            mujoco.mju_quat2Mat(turn, np.asarray(b.orientation, float))
-            self._data.qvel[6 * i : 6 * i + 3] = b.velocity
-            self._data.qvel[6 * i + 3 : 6 * i + 6] = turn.reshape(3, 3).T @ b.angular_velocity
-        self._half = 0.5 * scene.boxes[0].size[2]
-        mujoco.mj_forward(self._model, self._data)
-
-    def step(self, n: int) -> None:
-        self._mujoco.mj_step(self._model, self._data, n)
-
-    def push(self, force: float) -> None:
-        self._data.xfrc_applied[1] = (force, 0.0, 0.0, 0.0, -self._half * force, 0.0)
-
-    def state(self) -> Array:
-        q = self._data.qpos.reshape(-1, 7)
-        v = self._data.qvel.reshape(-1, 6)
-        rows = np.empty((len(q), 13))
-        rows[:, :7] = q
-        rows[:, 7:10] = v[:, :3]
-        for i in range(len(q)):
-            # a free joint's angular velocity is given in the body's axes
-            self._mujoco.mju_rotVecQuat(rows[i, 10:13], v[i, 3:].copy(), q[i, 3:].copy())
-        return rows
-
-    def close(self) -> None:
-        """Nothing to give back: MuJoCo frees its own memory."""
-
-
-class _Bullet:
-    """Boxes over a plane in a private Bullet world; friction multiplies, so each gets the root."""
-
-    def __init__(self, scene: Boxes) -> None:
-        with quiet():
-            import pybullet as bullet
-        self._b: Any = bullet
-        self._world = bullet.connect(bullet.DIRECT)
-        at = {"physicsClientId": self._world}
-        bullet.setGravity(*scene.gravity, **at)
-        bullet.setPhysicsEngineParameter(fixedTimeStep=scene.dt, numSubSteps=1, **at)
-        root = float(np.sqrt(scene.friction))
-        plane = bullet.createCollisionShape(bullet.GEOM_PLANE, **at)
-        floor = bullet.createMultiBody(0.0, plane, **at)
-        bullet.changeDynamics(floor, -1, lateralFriction=root, **at)
-        self._ids = []
-        for b in scene.boxes:
-            shape = bullet.createCollisionShape(
-                bullet.GEOM_BOX, halfExtents=[0.5 * s for s in b.size], **at
-            )
-            w, x, y, z = b.orientation
-            body = bullet.createMultiBody(b.mass, shape, -1, b.position, (x, y, z, w), **at)
-            # sleeping and drag would hide creep and slow a spin
-            bullet.changeDynamics(
-                body,
-                -1,
-                lateralFriction=root,
-                linearDamping=0.0,
-                angularDamping=0.0,
-                activationState=bullet.ACTIVATION_STATE_DISABLE_SLEEPING,
-                **at,
-            )
-            bullet.resetBaseVelocity(body, b.velocity, b.angular_velocity, **at)
-            self._ids.append(body)
-
-    def step(self, n: int) -> None:
-        for _ in range(n):
-            self._b.stepSimulation(physicsClientId=self._world)
-
-    def push(self, force: float) -> None:
-        at, _ = self._b.getBasePositionAndOrientation(self._ids[0], physicsClientId=self._world)
-        self._b.applyExternalForce(
-            self._ids[0],
-            -1,
-            (force, 0.0, 0.0),
-            (at[0], at[1], 0.0),
-            self._b.WORLD_FRAME,
-            physicsClientId=self._world,
-        )
-
-    def state(self) -> Array:
-        rows = np.empty((len(self._ids), 13))
-        for row, body in zip(rows, self._ids, strict=True):
-            at, turn = self._b.getBasePositionAndOrientation(body, physicsClientId=self._world)
-            v, w = self._b.getBaseVelocity(body, physicsClientId=self._world)
-            row[:3] = at
-            row[3:7] = (turn[3], *turn[:3])
-            row[7:10] = v
-            row[10:13] = w
-        return rows
-
-    def close(self) -> None:
-        self._b.disconnect(physicsClientId=self._world)
 
 
 class _Drake:
@@ -399,16 +252,26 @@ def _ode_works() -> bool:
     return probe.returncode == 0
 
 
-def _run_ode(scene: Boxes) -> Motion:
-    given = asdict(scene)
-    given["inertia"] = [b.inertia() for b in scene.boxes]
+def ask_ode(scene: Boxes, **timing: Any) -> dict[str, Any]:
+    """Answer of the Open Dynamics Engine, in the system's Python: motion, or times of calls.
+
+    Args:
+        scene: The boxes.
+        timing: What `ode_worker` needs to time calls; none: it tells the motion.
+    """
+    inertia = [b.inertia() for b in scene.boxes]
     done = subprocess.run(
         [str(SYSTEM_PYTHON), str(ODE_WORKER)],
-        input=json.dumps(given),
+        input=json.dumps({**asdict(scene), "inertia": inertia, "timing": timing}),
         capture_output=True,
         text=True,
         check=True,
         timeout=300,
     )
-    answer = json.loads(done.stdout)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def _run_ode(scene: Boxes) -> Motion:
+    answer = ask_ode(scene)
     return _motion("ODE", scene, np.asarray(answer["rows"], float), float(answer["step_time"]))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def solids(
     shape: Any, position: Array, orientation: Array, colour: str = PALETTE[0]
 ) -> tuple[Solid, ...]:
     """The convex pieces of a shape placed in the world."""
-    turn = rotation(orientation)
+    turn = rotation_of(orientation)
     placed = []
     for part in shape.parts():
         planes = np.empty((len(part.planes), 4))
@@ -84,18 +85,6 @@ def solids(
         )
         placed.append(Solid(part.vertices @ turn.T + position, planes, loops, colour))
     return tuple(placed)
-
-
-def rotation(q: Array) -> Array:
-    """Rotation matrix of a unit quaternion (w, x, y, z)."""
-    w, x, y, z = (float(c) for c in q)
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
 
 
 def strip(frames: Sequence[Frame], camera: Camera, title: str, panel: float = 2.1) -> Figure:

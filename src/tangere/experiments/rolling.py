@@ -31,17 +31,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import tangere as tg
-from tangere.experiments import pictures, round_engines
-from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
+from tangere.experiments import engine_worlds, pictures, round_engines
+from tangere.experiments.engine_worlds import Thing
+from tangere.experiments.experiment import Claim, Experiment, PeerParams, Reading, Tell, silent
 from tangere.experiments.figures import COLOURS, INK, canvas, house_style
-from tangere.experiments.round_engines import ALONG_X, ALONG_Y, Setup, Step, Thing, Track
+from tangere.experiments.round_engines import ALONG_X, ALONG_Y, Setup, Step, Track
+from tangere.experiments.spinning import friction_torque
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LENGTH = 20.0  # [m] of what bodies roll along
 SETTLED = 0.1  # share of a roll that is left out of the ripple: a body set down swings a little
-SPIN_WINDOW = (0.9, 0.2)  # shares of the first spin between which the torque is measured
 SLIP_WINDOW = (0.9, 0.1)  # the same of the first slip
 FACTORS = {"ball": 2.0 / 5.0, "cylinder": 1.0 / 2.0}  # moment of inertia over m R²
 
@@ -51,7 +52,7 @@ WITH_PEERS = ("ball", "cylinder", "capsule", "cylinder on box", "groove")
 
 
 @dataclass(frozen=True)
-class Params:
+class Params(PeerParams):
     """Values of the experiment; SI units."""
 
     radius: float = 0.05
@@ -78,7 +79,6 @@ class Params:
     soft: float = 1e5
     spin: float = 10.0
     yaw: float = 5.0
-    with_peers: bool = True
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Result:
 def run(params: Params, tell: Tell = silent) -> Result:
     """Roll, slide, press and spin, in tangere and beside it in the other engines."""
     p = params
-    result = Result(p, {}, {}, {}, {}, {}, {}, round_engines.installed() if p.with_peers else ())
+    result = Result(p, {}, {}, {}, {}, {}, {}, engine_worlds.installed() if p.with_peers else ())
     plan = [(dt, Step(dt)) for dt in p.steps]
     plan += [(p.explicit_step, Step(p.explicit_step, integrator="explicit"))]
     plan += [(dt, Step(dt, engine)) for engine in result.others for dt in p.steps]
@@ -601,11 +601,7 @@ def _torque(p: Params, what: str, step: Step) -> float:
     for i in range(count):
         sim.step()
         spin[i + 1] = body.angular_velocity[2]
-    inside = (spin <= SPIN_WINDOW[0] * rate) & (spin >= SPIN_WINDOW[1] * rate)
-    if np.count_nonzero(inside) < 3:
-        return math.nan
-    time = step.dt * np.flatnonzero(inside)
-    return -inertia * float(np.polyfit(time, spin[inside], 1)[0])
+    return friction_torque(step.dt * np.arange(float(count + 1)), spin, inertia)
 
 
 EXPERIMENT = Experiment(

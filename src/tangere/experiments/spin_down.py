@@ -33,8 +33,9 @@ import numpy as np
 
 import tangere as tg
 from tangere.experiments import peers, pictures
-from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
+from tangere.experiments.experiment import Claim, Experiment, PeerParams, Reading, Tell, silent
 from tangere.experiments.figures import COLOURS, INK, canvas, house_style
+from tangere.experiments.spinning import friction_torque
 from tangere.geometry.shapes import Shape
 from tangere.maths.vec import Array
 
@@ -42,11 +43,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SQUARE = (math.sqrt(2.0) + math.asinh(1.0)) / 6.0  # mean distance from the centre over the side
-SPIN_WINDOW = (0.9, 0.2)  # shares of the first spin between which the torque is measured
 
 
 @dataclass(frozen=True)
-class Params:
+class SmoothParams(PeerParams):
+    """Values of the sliding and spinning that shows the order of the step; SI units."""
+
+    smooth_speed: float = 2.0
+    smooth_spin: float = 8.0
+    smooth_seconds: float = 0.4
+    smooth_steps: tuple[float, ...] = (8e-3, 4e-3, 2e-3, 1e-3, 5e-4)
+    smooth_explicit_step: float = 1e-5
+
+
+@dataclass(frozen=True)
+class Params(SmoothParams):
     """Values of the experiment; SI units."""
 
     side: float = 0.2
@@ -63,12 +74,6 @@ class Params:
     quadrature: int = 64
     ratios: tuple[float, ...] = (1.0, 2.0, 3.0, 5.0)
     ratio_steps: tuple[float, ...] = (1e-3, 5e-3)
-    smooth_speed: float = 2.0
-    smooth_spin: float = 8.0
-    smooth_seconds: float = 0.4
-    smooth_steps: tuple[float, ...] = (8e-3, 4e-3, 2e-3, 1e-3, 5e-4)
-    smooth_explicit_step: float = 1e-5
-    with_peers: bool = True
 
     @property
     def rest_seconds(self) -> float:
@@ -95,12 +100,8 @@ class Slide:
     angle: Array
 
     def spin_torque(self, inertia: float) -> float:
-        """Friction torque by the loss of spin within `SPIN_WINDOW` [N m]."""
-        first = float(self.spin[0])
-        inside = (self.spin <= SPIN_WINDOW[0] * first) & (self.spin >= SPIN_WINDOW[1] * first)
-        if np.count_nonzero(inside) < 3:
-            return math.nan
-        return -inertia * float(np.polyfit(self.time[inside], self.spin[inside], 1)[0])
+        """Friction torque by the loss of spin [N m]."""
+        return friction_torque(self.time, self.spin, inertia)
 
     def stop_time(self, values: Array) -> float:
         """Instant at which values first fall to zero, between samples; infinite if never [s].

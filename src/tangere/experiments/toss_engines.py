@@ -8,7 +8,6 @@ velocity [m/s], angular velocity in the cube's own axes [rad/s].
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import math
 import tempfile
@@ -20,8 +19,14 @@ from typing import Any
 import numpy as np
 
 import tangere as tg
-from tangere.experiments.peers import quiet
-from tangere.experiments.pictures import rotation
+from tangere.experiments.engine_worlds import (
+    add_to_bullet,
+    bullet_pose,
+    installed,
+    numbers,
+    open_bullet,
+)
+from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
 
 SIGNS = tuple(itertools.product((-1.0, 1.0), repeat=3))  # of the corners of a cube
@@ -106,9 +111,9 @@ def engines(integrator: str) -> tuple[Engine, ...]:
         return _together(_tangere, cube, tosses, values, integrator)
 
     found = [Engine("volume", TANGERE, tangere)]
-    if importlib.util.find_spec("mujoco") is not None:
+    if "MuJoCo" in installed():
         found.append(Engine("MuJoCo", MUJOCO, _mujoco))
-    if importlib.util.find_spec("pybullet") is not None:
+    if "Bullet" in installed():
         found.append(
             Engine("Bullet", BULLET, lambda c, tosses, v: _together(_bullet, c, tosses, v))
         )
@@ -138,7 +143,7 @@ def _together(
 
 def _world_spin(start: Array) -> Array:
     """Angular velocity in world axes of one row of a toss [rad/s]."""
-    spin: Array = rotation(start[3:7]) @ start[10:13]
+    spin: Array = rotation_of(start[3:7]) @ start[10:13]
     return spin
 
 
@@ -220,11 +225,11 @@ def _mujoco(cube: Cube, tosses: Sequence[Array], values: Mapping[str, float]) ->
     moment, asset, geoms = repr(cube.inertia), "", ""
     for i, block in enumerate(cube.blocks()):
         if cube.chamfer:
-            asset += f'<mesh name="{i}" vertex="{_numbers(block.ravel())}"/>'
+            asset += f'<mesh name="{i}" vertex="{numbers(block.ravel())}"/>'
             geoms += f'<geom type="mesh" mesh="{i}"/>'
         else:
             centre, half = _middle(block)
-            geoms += f'<geom type="box" pos="{_numbers(centre)}" size="{_numbers(half)}"/>'
+            geoms += f'<geom type="box" pos="{numbers(centre)}" size="{numbers(half)}"/>'
     v = {name: repr(float(value)) for name, value in values.items()}
     model = mujoco.MjModel.from_xml_string(
         f"<mujoco><asset>{asset}</asset>"
@@ -251,10 +256,6 @@ def _mujoco(cube: Cube, tosses: Sequence[Array], values: Mapping[str, float]) ->
     return rolled
 
 
-def _numbers(values: Array) -> str:
-    return " ".join(repr(float(x)) for x in values)
-
-
 def _middle(block: Array) -> tuple[Array, Array]:
     """Centre and half edges of a block without a bevel [m]."""
     low, high = block.min(axis=0), block.max(axis=0)
@@ -276,25 +277,19 @@ BULLET = (
 
 def _bullet(cube: Cube, starts: Array, samples: int, values: Mapping[str, float]) -> Array:
     """Coefficients of a pair multiply: the floor has friction and restitution 1."""
-    with quiet():
-        import pybullet as bullet
-    world = {"physicsClientId": bullet.connect(bullet.DIRECT)}
+    floor = {"lateralFriction": 1.0, "restitution": 1.0}
+    bullet, world = open_bullet((0.0, 0.0, -cube.gravity), cube.dt, floor)
+    stiffness = values["contact stiffness"]
+    damping = 2.0 * values["contact damping ratio"] * math.sqrt(stiffness * cube.mass)
     try:
-        bullet.setGravity(0.0, 0.0, -cube.gravity, **world)
-        bullet.setPhysicsEngineParameter(fixedTimeStep=cube.dt, numSubSteps=1, **world)
-        plane = bullet.createCollisionShape(bullet.GEOM_PLANE, **world)
-        floor = bullet.createMultiBody(0.0, plane, **world)
-        bullet.changeDynamics(floor, -1, lateralFriction=1.0, restitution=1.0, **world)
         box = _bullet_shape(bullet, cube, world)
-        stiffness = values["contact stiffness"]
-        damping = 2.0 * values["contact damping ratio"] * math.sqrt(stiffness * cube.mass)
-        bodies = []
-        for start in starts:
-            w, x, y, z = start[3:7]
-            body = bullet.createMultiBody(cube.mass, box, -1, start[:3], (x, y, z, w), **world)
-            bullet.changeDynamics(
-                body,
-                -1,
+        bodies = [
+            add_to_bullet(
+                bullet,
+                world,
+                box,
+                cube.mass,
+                (start[:3], start[3:7], start[7:10], _world_spin(start)),
                 localInertiaDiagonal=[cube.inertia] * 3,
                 restitution=values["restitution"],
                 lateralFriction=values["friction"],
@@ -302,20 +297,14 @@ def _bullet(cube: Cube, starts: Array, samples: int, values: Mapping[str, float]
                 rollingFriction=values["rolling friction"],
                 contactStiffness=stiffness,
                 contactDamping=damping,
-                linearDamping=0.0,
-                angularDamping=0.0,
-                activationState=bullet.ACTIVATION_STATE_DISABLE_SLEEPING,
-                **world,
             )
-            bullet.resetBaseVelocity(body, start[7:10], _world_spin(start), **world)
-            bodies.append(body)
+            for start in starts
+        ]
         poses = np.empty((len(starts), samples, 7))
         for i in range(samples):
             for _ in range(cube.substeps if i else 0):
                 bullet.stepSimulation(**world)
-            for k, body in enumerate(bodies):
-                at, turn = bullet.getBasePositionAndOrientation(body, **world)
-                poses[k, i] = (*at, turn[3], *turn[:3])
+            poses[:, i] = [bullet_pose(bullet, world, body) for body in bodies]
     finally:
         bullet.disconnect(**world)
     return poses
@@ -346,7 +335,7 @@ def _wavefront(blocks: Sequence[Array]) -> str:
     """An OBJ file with an object per block; of its faces Bullet takes no more than the points."""
     lines, first = [], 1
     for i, block in enumerate(blocks):
-        lines += [f"o {i}", *(f"v {_numbers(point)}" for point in block)]
+        lines += [f"o {i}", *(f"v {numbers(point)}" for point in block)]
         last = first + len(block) - 1
         lines += [f"f {first} {k} {k + 1}" for k in range(first + 1, last)]
         first = last + 1

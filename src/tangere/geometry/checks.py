@@ -149,18 +149,6 @@ def frozen(array: Array) -> Array:
     return array
 
 
-def rotation(orientation: Array) -> Array:
-    """3x3 rotation matrix of a unit quaternion (w, x, y, z)."""
-    w, x, y, z = orientation
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
-
-
 def same(a: object, b: object) -> bool:
     """Whether two values are equal bit for bit, arrays and nested tuples included."""
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):

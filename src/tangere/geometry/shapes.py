@@ -23,7 +23,6 @@ from tangere.geometry.checks import (
     frozen,
     integer,
     positive,
-    rotation,
     show,
     unit,
     vector,
@@ -39,6 +38,7 @@ from tangere.geometry.polyhedron import (
     convex_polyhedron,
     solid_moments,
 )
+from tangere.maths.rotations import rotation_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,6 +88,16 @@ class Shape(Record, ABC):
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
+    def _check_lengths(self, *names: str) -> None:
+        for name in names:
+            self._set(**{name: positive(getattr(self, name), self._what(name))})
+
+    def _check_count(self, name: str, least: int, most: int) -> None:
+        self._set(**{name: integer(getattr(self, name), self._what(name), least, most)})
+
+    def _what(self, field: str) -> str:
+        return f"{type(self).__name__} {field}"
+
 
 @dataclass(frozen=True, init=False, eq=False)
 class Box(Shape):
@@ -127,10 +137,8 @@ class Sphere(Shape):
 
     def __post_init__(self) -> None:
         """Check the sizes."""
-        self._set(
-            radius=positive(self.radius, "Sphere radius"),
-            subdivisions=integer(self.subdivisions, "Sphere subdivisions", 1, 3),
-        )
+        self._check_lengths("radius")
+        self._check_count("subdivisions", 1, 3)
 
     def curves(self) -> tuple[Curve | None, ...]:
         """The ball."""
@@ -160,11 +168,8 @@ class Cylinder(Shape):
 
     def __post_init__(self) -> None:
         """Check the sizes."""
-        self._set(
-            radius=positive(self.radius, "Cylinder radius"),
-            length=positive(self.length, "Cylinder length"),
-            facets=integer(self.facets, "Cylinder facets", 3, MAX_FACES - 2),
-        )
+        self._check_lengths("radius", "length")
+        self._check_count("facets", 3, MAX_FACES - 2)
         self._parts  # noqa: B018 - see Box
 
     def curves(self) -> tuple[Curve | None, ...]:
@@ -199,11 +204,8 @@ class Cone(Shape):
 
     def __post_init__(self) -> None:
         """Check the sizes."""
-        self._set(
-            radius=positive(self.radius, "Cone radius"),
-            height=positive(self.height, "Cone height"),
-            facets=integer(self.facets, "Cone facets", 3, MAX_FACES - 1),
-        )
+        self._check_lengths("radius", "height")
+        self._check_count("facets", 3, MAX_FACES - 1)
         self._parts  # noqa: B018 - see Box
 
     def curves(self) -> tuple[Curve | None, ...]:
@@ -235,11 +237,8 @@ class Capsule(Shape):
 
     def __post_init__(self) -> None:
         """Check the sizes."""
-        self._set(
-            radius=positive(self.radius, "Capsule radius"),
-            length=positive(self.length, "Capsule length"),
-            facets=integer(self.facets, "Capsule facets", 4, 23),  # 23 (2 x 5 + 1) = 253 faces
-        )
+        self._check_lengths("radius", "length")
+        self._check_count("facets", 4, 23)  # 23 (2 x 5 + 1) = 253 faces
         self._parts  # noqa: B018 - see Box
 
     def curves(self) -> tuple[Curve | None, ...]:
@@ -379,13 +378,13 @@ class Compound(Shape):
         placed = []
         for shape, (position, orientation) in zip(self.shapes, self.poses, strict=True):
             vertices, triangles = shape.surface()
-            placed.append((vertices @ rotation(orientation).T + position, triangles))
+            placed.append((vertices @ rotation_of(orientation).T + position, triangles))
         return joined(placed)
 
     def curves(self) -> tuple[Curve | None, ...]:
         """Those of all shapes, each at its pose."""
         return tuple(
-            curve and curve.moved(rotation(orientation), position)
+            curve and curve.moved(rotation_of(orientation), position)
             for shape, (position, orientation) in zip(self.shapes, self.poses, strict=True)
             for curve in shape.curves()
         )
@@ -393,7 +392,7 @@ class Compound(Shape):
     @cached_property
     def _parts(self) -> tuple[Polyhedron, ...]:
         return tuple(
-            part.moved(rotation(orientation), position)
+            part.moved(rotation_of(orientation), position)
             for shape, (position, orientation) in zip(self.shapes, self.poses, strict=True)
             for part in shape.parts()
         )
@@ -402,7 +401,7 @@ class Compound(Shape):
     def _moments(self) -> Moments:
         placed = []
         for shape, (position, orientation) in zip(self.shapes, self.poses, strict=True):
-            m, turn = shape.moments(), rotation(orientation)
+            m, turn = shape.moments(), rotation_of(orientation)
             placed.append(Moments(m.volume, turn @ m.centre + position, turn @ m.inertia @ turn.T))
         volume = sum(m.volume for m in placed)
         centre = sum((m.volume * m.centre for m in placed), np.zeros(3)) / volume

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tangere.contact_planes import MAX_PLANES, NPLANE
 from tangere.maths.vec import Array, LongArray
 
 # ------------------------------------------------ what a device tells: a reading
@@ -94,26 +95,10 @@ STEP_IMPLICIT, STEP_IMPLICIT13, STEP_RK4, STEP_EULER = 0, 1, 2, 3
 CONTACT_PLANES, CONTACT_LINEAR, CONTACT_HELD, CONTACT_PLANES_START = 0, 1, 2, 3
 
 # ------------------------------------------------ the contact packet
-MAX_PLANES = 16
-# One plane: the point r of the tool presses with s = k (δ + d) + b n·(v + ω × Rr − u),
-# δ = n·(x + Rr − p0 − u (t − t_k)), while s > 0 and δ + d > 0. Its friction continues from `hold`,
-# hold − k_t (x + Rr − p_k − u (t − t_k)) across n, and is at most μ s.
-PLANE_POINT = 0  # 3: r, tool's frame [m]
-PLANE_ANCHOR = 3  # 3: p0 at the packet's time, world [m]
-PLANE_NORMAL = 6  # 3: n, out of the tool
-PLANE_STIFFNESS = 9  # k [N/m], times the blend weight
-PLANE_DAMPING = 10  # b [N s/m]
-PLANE_TOLERANCE = 11  # d [m]
-PLANE_VELOCITY = 12  # 3: u, of the surface touched [m/s]
-PLANE_FRICTION = 15  # μ; 0: none
-PLANE_SHEAR = 16  # k_t, stiffness of the friction spring [N/m]
-PLANE_NAME = 17  # the same number > 0 in all packets of a contact point; 0: friction as in `hold`
-PLANE_HOLD = 18  # 3: friction on the tool at the packet's time and state [N]
-NPLANE = 21
 PACKET_SEQUENCE = 0
 PACKET_TIME = 1  # t_k of the tool state that the query used [s]
 PACKET_COUNT = 2  # planes
-PACKET_FLAGS = 3  # PACKET_TRUNCATED …
+PACKET_FLAGS = 3  # 0 or PACKET_TRUNCATED
 PACKET_DEPTH = 4  # deepest overlap [m]
 PACKET_STATE = 5  # 13: y_k
 PACKET_WRENCH = 18  # 6: contact force and torque on the tool at its centre of mass, at y_k
@@ -121,7 +106,7 @@ PACKET_STIFFNESS = 24  # 36: −∂W/∂(x, φ) at y_k and fixed (v, ω), row by
 PACKET_DAMPING = 60  # 36: −∂W/∂(v, ω) at y_k
 PACKET_PLANES = 96  # MAX_PLANES × NPLANE
 NPACKET = PACKET_PLANES + MAX_PLANES * NPLANE
-PACKET_TRUNCATED, PACKET_LATE = 1, 2
+PACKET_TRUNCATED = 1  # there were more planes than fit, or the query ran out of budget
 
 # ------------------------------------------------ friction of the planes, kept by the tool
 GRIP_NAME = 0  # of the plane

@@ -23,11 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tangere import _clock
-from tangere._clock import kernel_ns
+from tangere._clock import PORTABLE, kernel_ns
 from tangere._jit import kernel
 
-PORTABLE = _clock.PORTABLE  # no clock in kernels
 SPIN = 200e-6  # [s] the last part of every wait is spent looking at the clock
 PRIORITY = 40  # of 1 … 99, below the kernel's own threads
 

@@ -19,7 +19,21 @@ from math import sqrt
 from typing import NamedTuple
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8, local_f8, off, ptr
+from tangere._ptr import PtrF8, local_f8, off, pointers, ptr
+from tangere.contact_planes import (
+    MAX_PLANES,
+    NPLANE,
+    PLANE_ANCHOR,
+    PLANE_DAMPING,
+    PLANE_FRICTION,
+    PLANE_HOLD,
+    PLANE_NORMAL,
+    PLANE_POINT,
+    PLANE_SHEAR,
+    PLANE_STIFFNESS,
+    PLANE_TOLERANCE,
+    PLANE_VELOCITY,
+)
 from tangere.elements.columns import (
     EF_ARM_A,
     EF_ARM_B,
@@ -49,9 +63,7 @@ from tangere.haptics.layout import (
     HAND_POSITION,
     HAND_QUATERNION,
     HAND_VELOCITY,
-    MAX_PLANES,
     NPACKET,
-    NPLANE,
     PACKET_COUNT,
     PACKET_DAMPING,
     PACKET_DEPTH,
@@ -63,16 +75,6 @@ from tangere.haptics.layout import (
     PACKET_TIME,
     PACKET_TRUNCATED,
     PACKET_WRENCH,
-    PLANE_ANCHOR,
-    PLANE_DAMPING,
-    PLANE_FRICTION,
-    PLANE_HOLD,
-    PLANE_NORMAL,
-    PLANE_POINT,
-    PLANE_SHEAR,
-    PLANE_STIFFNESS,
-    PLANE_TOLERANCE,
-    PLANE_VELOCITY,
     TOOL_ANGULAR,
     TOOL_MOMENTUM,
     TOOL_POSITION,
@@ -101,10 +103,8 @@ from tangere.model import (
     Pairs,
     Sizes,
     State,
-    model_pointers,
-    state_pointers,
 )
-from tangere.solver import Elements, elements_pointers
+from tangere.solver import Elements
 
 POINTS = 4  # of a patch
 ENDS = 6  # springs that stand for a coupling: along +x, +y, +z, −x, −y, −z of the hand
@@ -131,7 +131,7 @@ THIN = 1e-12
 def make_packet(
     z: Sizes,
     state: State,
-    touches: Elements,
+    elements: Elements,
     mass: float,
     tool: int,
     time: float,
@@ -139,8 +139,8 @@ def make_packet(
     packet_out: Array,
 ) -> None:
     """Fill a packet with the contacts of body `tool` in the last implicit step."""
-    s = state_pointers(state)
-    t = elements_pointers(touches)
+    s = pointers(state)
+    t = pointers(elements)
     out = ptr(packet_out)
     _open(s, mass, tool, time, sequence, out)
     contacts = 0
@@ -161,7 +161,7 @@ def hold_wrench(
     state: State, mass: float, tool: int, time: float, sequence: int, packet_out: Array
 ) -> None:
     """Fill a packet with the contact wrench on body `tool`, and no plane."""
-    s, out = state_pointers(state), ptr(packet_out)
+    s, out = pointers(state), ptr(packet_out)
     _open(s, mass, tool, time, sequence, out)
     for k in range(6):
         out[PACKET_WRENCH + k] = s.wrench[6 * tool + k]
@@ -181,7 +181,7 @@ def follow_servo(
     told of. Such a leap is not followed: the scene's own tool is pulled after the hand by its
     springs, stops at what lies between, and the planes found there bring the servo's tool back.
     """
-    m, s, new = model_pointers(model), state_pointers(state), ptr(y)
+    m, s, new = pointers(model), pointers(state), ptr(y)
     x, q = off(s.position, 3 * tool), off(s.quaternion, 4 * tool)
     was = (q[0], q[1], q[2], q[3])
     now = quat_at(new, TOOL_QUATERNION)
@@ -213,7 +213,7 @@ def pull_tool(
     They carry its weight too, as the servo's tool has none. A spring at its limit is taken by its
     secant, k = F_max/|ξ|.
     """
-    s, data, h, g = state_pointers(state), ptr(springs), ptr(hand), ptr(gravity)
+    s, data, h, g = pointers(state), ptr(springs), ptr(hand), ptr(gravity)
     i = pull.tool
     r = local_f8(9)
     matrix_into(quat_at(h, HAND_QUATERNION), r)

@@ -21,7 +21,22 @@ from math import sqrt
 from typing import NamedTuple
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8, local_f8, off, ptr
+from tangere._ptr import PtrF8, local_f8, off
+from tangere.contact_planes import (
+    MAX_PLANES,
+    NPLANE,
+    PLANE_ANCHOR,
+    PLANE_DAMPING,
+    PLANE_FRICTION,
+    PLANE_HOLD,
+    PLANE_NAME,
+    PLANE_NORMAL,
+    PLANE_POINT,
+    PLANE_SHEAR,
+    PLANE_STIFFNESS,
+    PLANE_TOLERANCE,
+    PLANE_VELOCITY,
+)
 from tangere.haptics.element import (
     Linear,
     Motion,
@@ -37,9 +52,7 @@ from tangere.haptics.layout import (
     CONTACT_LINEAR,
     GRIP_ANCHOR,
     GRIP_NAME,
-    MAX_PLANES,
     NGRIP,
-    NPLANE,
     PACKET_COUNT,
     PACKET_DAMPING,
     PACKET_PLANES,
@@ -47,22 +60,11 @@ from tangere.haptics.layout import (
     PACKET_STIFFNESS,
     PACKET_TIME,
     PACKET_WRENCH,
-    PLANE_ANCHOR,
-    PLANE_DAMPING,
-    PLANE_FRICTION,
-    PLANE_HOLD,
-    PLANE_NAME,
-    PLANE_NORMAL,
-    PLANE_POINT,
-    PLANE_SHEAR,
-    PLANE_STIFFNESS,
-    PLANE_TOLERANCE,
-    PLANE_VELOCITY,
     SET_CONTACT,
     SET_STEP,
 )
 from tangere.maths.quat import conjugate, product
-from tangere.maths.vec import Array, Vec3, cross, dot
+from tangere.maths.vec import Vec3, cross, dot
 
 # What one pass of the step supposes of a plane, and what its end says about it
 PASS_PRESSES = 0  # 1: inside and pressing
@@ -362,24 +364,3 @@ def settle(
     for i in range(count, MAX_PLANES):
         grips[NGRIP * i + GRIP_NAME] = 0.0
     return energy, depth, pressing
-
-
-@kernel
-def gather_planes(settings: Array, packet: Array) -> None:
-    """Fill PACKET_WRENCH, PACKET_STIFFNESS and PACKET_DAMPING from a packet's planes at its state.
-
-    What the linear and the held hand-over need. Friction is left out: a force with a limit has no
-    place in a linear model.
-    """
-    s, p = ptr(settings), ptr(packet)
-    r, plane, state = local_f8(9), local_f8(21), local_f8(6)
-    m = motion(s, off(p, PACKET_STATE), r)
-    a = Linear(off(p, PACKET_WRENCH), off(p, PACKET_STIFFNESS), off(p, PACKET_DAMPING))
-    clear(a)
-    for i in range(plane_count(p)):
-        for c in range(NPLANE):
-            plane[c] = p[PACKET_PLANES + NPLANE * i + c]
-        plane[PLANE_FRICTION] = 0.0
-        t = touch(plane, m, 0.0, state)
-        if t.gap > 0.0 and t.s > 0.0:
-            add_plane(plane, m, t, state, a)

@@ -35,6 +35,12 @@ from math import inf, isfinite
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, local_f8, off, ptr
+from tangere.contact_planes import (
+    MAX_PLANES,
+    NPLANE,
+    PLANE_DAMPING,
+    PLANE_STIFFNESS,
+)
 from tangere.errors import SceneError
 from tangere.haptics.fields import put_quat, put_vec, quat_at, vec_at
 from tangere.haptics.layout import (
@@ -51,16 +57,12 @@ from tangere.haptics.layout import (
     HAND_POSITION,
     HAND_QUATERNION,
     HAND_VELOCITY,
-    MAX_PLANES,
-    NPLANE,
     OUT_FORCE,
     OUT_TORQUE,
     PACKET_COUNT,
     PACKET_PLANES,
     PACKET_STATE,
     PACKET_TIME,
-    PLANE_DAMPING,
-    PLANE_STIFFNESS,
     READ_BUTTONS,
     READ_OMEGA,
     READ_POSITION,
@@ -123,7 +125,6 @@ MEM_BAD_PACKET = 44  # 1 while the newest contact packet is unusable
 MEM_OUTSIDE = 45  # bits FAULT_… that others set: recorder, viewer, watchdog, user
 MEM_FAULTS = 46  # every bit since the start
 MEM_PAUSED = 47  # FAULT_ESCAPE while the loop is paused or stood still, else 0
-NMEM = 48
 
 CLUTCH = 1  # button bit
 

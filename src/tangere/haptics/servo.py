@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tangere._clock import kernel_ns
+from tangere._clock import PORTABLE, kernel_ns
 from tangere._jit import JIT_DISABLED, kernel, one_bar
-from tangere._ptr import PtrI8, load, off, ptr, store
+from tangere._ptr import PtrI8, load, off, pointers, store
 from tangere.errors import SceneError
 from tangere.haptics import pacing
 from tangere.haptics.layout import (
@@ -43,7 +43,7 @@ from tangere.haptics.layout import (
 )
 from tangere.haptics.mailbox import DROPPED, drain, new_ring, post, push, take
 from tangere.haptics.safety import MEM_PAUSED, place_hand
-from tangere.haptics.tick import rig_pointers, tick
+from tangere.haptics.tick import tick
 from tangere.maths.vec import Array, LongArray
 
 # ------------------------------------------------ control block, int64
@@ -113,12 +113,12 @@ def new_loop(
 
 # ---------------------------------------------------------------- kernels
 
-if not pacing.PORTABLE:
+if not PORTABLE:
 
     @kernel
     def serve(first: Rig, second: Rig, loop: Loop) -> None:
         """Run the loop until it is told to stop; the second rig is not touched with one hand."""
-        a, b, l = rig_pointers(first), rig_pointers(second), loop_pointers(loop)
+        a, b, l = pointers(first), pointers(second), pointers(loop)
         rows = len(loop.ring)
         c = l.control
         if c[CTL_BEGIN] == 0:
@@ -133,32 +133,19 @@ if not pacing.PORTABLE:
 @kernel
 def do_tick(first: Rig, second: Rig, loop: Loop, start: int) -> None:
     """The next tick of all hands, begun at the time `start` [ns]."""
-    _do_tick(rig_pointers(first), rig_pointers(second), loop_pointers(loop), start)
+    _do_tick(pointers(first), pointers(second), pointers(loop), start)
 
 
 @kernel
 def end_tick(loop: Loop, start: int, end: int) -> None:
     """Count the tick and hand its rows over, once it is known how long it took [ns]."""
-    _end_tick(loop_pointers(loop), len(loop.ring), start, end)
+    _end_tick(pointers(loop), len(loop.ring), start, end)
 
 
 @kernel
 def leave(first: Rig, second: Rig, loop: Loop) -> None:
     """Send zero force; the loop has ended."""
-    _leave(rig_pointers(first), rig_pointers(second), loop_pointers(loop))
-
-
-@kernel
-def loop_pointers(loop: Loop) -> Loop:
-    """The same with pointers in place of arrays."""
-    return Loop(
-        ptr(loop.control),
-        ptr(loop.rows),
-        ptr(loop.ring),
-        ptr(loop.ring_at),
-        ptr(loop.latest),
-        ptr(loop.latest_at),
-    )
+    _leave(pointers(first), pointers(second), pointers(loop))
 
 
 @kernel
@@ -343,7 +330,7 @@ class Servo:
             for array in (*self._first, *self._second, *self.loop):
                 touch_pages(array)
             self._ready.set()
-            if pacing.PORTABLE:
+            if PORTABLE:
                 pace_in_python(self._first, self._second, self.loop)
             else:
                 serve(self._first, self._second, self.loop)
@@ -467,7 +454,7 @@ def warm_up() -> None:
         take(spare.outbox, spare.outbox_at, spare.send, NSEND)
         drain(loop.ring, loop.ring_at, np.zeros_like(loop.ring))
         place_hand(spare.settings, spare.reading, spare.memory, spare.hand)
-        if pacing.PORTABLE:
+        if PORTABLE:
             do_tick(spare, spare, loop, 0)
             end_tick(loop, 0, 0)
         else:

@@ -8,7 +8,7 @@ run the same function, so that what is tested without threads is what runs with 
 from __future__ import annotations
 
 from tangere._jit import kernel
-from tangere._ptr import local_f8, off, ptr
+from tangere._ptr import local_f8, off, pointers, ptr
 from tangere.haptics.arm import arm_step
 from tangere.haptics.element import motion
 from tangere.haptics.fields import put_vec
@@ -82,40 +82,12 @@ AHEAD = 0.1
 
 
 @kernel
-def rig_pointers(rig: Rig) -> Rig:
-    """The same rig with pointers in place of arrays; the owner of the arrays keeps them alive."""
-    return Rig(
-        ptr(rig.settings),
-        ptr(rig.reading),
-        ptr(rig.hand),
-        ptr(rig.tool),
-        ptr(rig.packet),
-        ptr(rig.grips),
-        ptr(rig.out),
-        ptr(rig.send),
-        ptr(rig.row),
-        ptr(rig.memory),
-        ptr(rig.source),
-        ptr(rig.table),
-        ptr(rig.arm),
-        ptr(rig.inbox),
-        ptr(rig.inbox_at),
-        ptr(rig.outbox),
-        ptr(rig.outbox_at),
-        ptr(rig.packets),
-        ptr(rig.packets_at),
-        ptr(rig.states),
-        ptr(rig.states_at),
-    )
-
-
-@kernel
 def run_ticks(rig: Rig, first: int, count: int, t0: float, rows_out: Array) -> int:
     """Ticks first … first + count − 1 on the virtual clock; returns all faults of them as bits.
 
     Tick n is due at t0 + n Δt. `rows_out` takes a row for each, (count, NROW).
     """
-    r = rig_pointers(rig)
+    r = pointers(rig)
     rows = ptr(rows_out)
     faults = 0
     for i in range(count):

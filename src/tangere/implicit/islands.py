@@ -1,20 +1,19 @@
 """Which bodies hang together, and in which order their equations are eliminated.
 
 Bodies joined by contacts or springs form *islands*; fixed bodies join nothing. Each island is
-solved on its own: directly if it is small or little more than a tree, else by conjugate gradients.
+solved on its own: directly if it is small or little more than a tree, else by conjugate gradients
+(`large`).
 The direct order is minimum degree on the body graph; it costs more than the solve itself, so it is
 kept until the list of edges changes.
 """
 
 from __future__ import annotations
 
-from math import inf
-
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, PtrI8, off
-from tangere.implicit.task_queue import LEAST
+from tangere.implicit.partition import partition
 from tangere.model import OK, SOLVER_FULL, Sizes
-from tangere.solver import MOVES, RESTS, Graph
+from tangere.solver import Graph, Large
 
 # An island up to so many bodies is solved directly whatever its shape.
 SMALL = 150
@@ -23,7 +22,6 @@ SMALL = 150
 # has 45, and takes 0.8 ms directly, 0.45 ms by gradients.
 LONGEST, SPARSE, DENSE = 16_000, 2.0, 10
 BITS = 62  # per word of the bit sets
-HALVINGS = 12  # when looking for a plane that halves an island
 FULL, TOO_DENSE = -1, -2  # no order was found
 
 
@@ -39,7 +37,7 @@ def same_edges(g: Graph, count: int) -> bool:
 
 
 @kernel
-def find_islands(z: Sizes, g: Graph, position: PtrF8, count: int, room: int) -> int:
+def find_islands(z: Sizes, g: Graph, large: Large, position: PtrF8, count: int, room: int) -> int:
     """Take over `count` edges from `g.fresh`; islands, order and columns. OK or SOLVER_FULL.
 
     Edges are pairs of bodies, −1 in place of a fixed one; `room` is that of the columns' rows.
@@ -82,11 +80,11 @@ def find_islands(z: Sizes, g: Graph, position: PtrF8, count: int, room: int) -> 
             g.place[i] = g.fill[k]
             g.fill[k] += 1
     _sort_edges(g, count, islands)
-    if not _eliminate(g, position, islands, room):
+    if not _eliminate(g, large, position, islands, room):
         return SOLVER_FULL
     for k in range(count):
         _locate(g, k)
-    _list_beside(g, count, g.start[islands])
+    _list_adjacent(g, count, g.start[islands])
     g.known[0], g.known[1] = count, islands
     return OK
 
@@ -117,88 +115,21 @@ def _sort_edges(g: Graph, count: int, islands: int) -> None:
 
 
 @kernel
-def _list_beside(g: Graph, count: int, places: int) -> None:
+def _list_adjacent(g: Graph, count: int, places: int) -> None:
     """List the ends of edges at each body, in their order."""
     for p in range(places + 1):
-        g.beside_start[p] = 0
+        g.adjacency_start[p] = 0
     for k in range(2 * count):
         if g.edges[k] >= 0:
-            g.beside_start[g.place[g.edges[k]] + 1] += 1
+            g.adjacency_start[g.place[g.edges[k]] + 1] += 1
     for p in range(places):
-        g.beside_start[p + 1] += g.beside_start[p]
-        g.fill[p] = g.beside_start[p]
+        g.adjacency_start[p + 1] += g.adjacency_start[p]
+        g.fill[p] = g.adjacency_start[p]
     for k in range(2 * count):
         if g.edges[k] >= 0:
             p = g.place[g.edges[k]]
-            g.beside[g.fill[p]] = k
+            g.adjacency[g.fill[p]] = k
             g.fill[p] += 1
-
-
-@kernel
-def list_moving(g: Graph, island: int) -> None:
-    """List the bodies of an island that move, and those that feel it, by `g.still`."""
-    first = g.start[island]
-    moving, feeling = first, first
-    for p in range(first, g.start[island + 1]):
-        g.moving[moving], g.feeling[feeling] = p, p
-        moving += 1 if g.still[p] == MOVES else 0
-        feeling += 1 if g.still[p] != RESTS else 0
-    g.movers[island], g.feelers[island] = moving - first, feeling - first
-    if g.direct[island] == 0:
-        _set_apart(g, island)
-
-
-@kernel
-def _set_apart(g: Graph, island: int) -> None:
-    """Rank the bodies that move: two halves that do not touch, then those that stand between.
-
-    Few are ranked as one half.
-    """
-    first, count = g.start[island], g.movers[island]
-    for p in range(first, g.start[island + 1]):
-        g.rank[p] = -1
-    middle = first
-    while middle < first + count and (g.moving[middle] < g.half[island] or count < 2 * LEAST):
-        g.rank[g.moving[middle]] = middle
-        middle += 1
-    second, between = middle, 0
-    for k in range(middle, first + count):
-        p = g.moving[k]
-        if _touches_before(g, p, middle):
-            g.head[first + between] = p
-            between += 1
-        else:
-            g.moving[second], g.rank[p] = p, second
-            second += 1
-    g.middle[island], g.apart[island] = middle, second
-    for k in range(between):
-        p = g.head[first + k]
-        g.moving[second + k], g.rank[p] = p, second + k
-    entry = g.edge_start[island]
-    for k in range(first, first + count):
-        g.entry[k] = entry
-        p = g.moving[k]
-        for at in range(g.beside_start[p], g.beside_start[p + 1]):
-            other = g.edges[g.beside[at] ^ 1]
-            if other >= 0 and 0 <= g.rank[g.place[other]] < k:
-                entry += 1
-    g.entries[island] = entry - g.edge_start[island]
-
-
-@kernel
-def _touches_before(g: Graph, p: int, middle: int) -> bool:
-    """Whether the body at place p has an edge to one of a rank below `middle`."""
-    for at in range(g.beside_start[p], g.beside_start[p + 1]):
-        other = g.edges[g.beside[at] ^ 1]
-        if other >= 0 and 0 <= g.rank[g.place[other]] < middle:
-            return True
-    return False
-
-
-@kernel
-def is_large(g: Graph, island: int) -> bool:
-    """Whether an island has many bodies."""
-    return bool(g.start[island + 1] - g.start[island] > SMALL)
 
 
 @kernel
@@ -215,7 +146,7 @@ def edge_body(g: Graph, k: int) -> int:
 
 
 @kernel
-def _eliminate(g: Graph, position: PtrF8, islands: int, room: int) -> bool:
+def _eliminate(g: Graph, large: Large, position: PtrF8, islands: int, room: int) -> bool:
     """Order the members of every direct island and fill the columns; false when full."""
     used = 0
     for k in range(islands):
@@ -235,74 +166,11 @@ def _eliminate(g: Graph, position: PtrF8, islands: int, room: int) -> bool:
             else:
                 used = end
         if g.direct[k] == 0:
-            _number(g, k)
-            _halve(g, k, position)
+            partition(g, large, k, position)
             for i in range(size):  # no columns
                 g.column[first + i] = used
     g.column[g.start[islands]] = used
     return True
-
-
-@kernel
-def _number(g: Graph, island: int) -> None:
-    """Members in the order in which edges name them: so neighbours are near in memory."""
-    at = g.start[island]
-    for p in range(at, g.start[island + 1]):
-        g.place[g.member[p]] = -1
-    for e in range(g.edge_start[island], g.edge_start[island + 1]):
-        for end in range(2):
-            i = g.edges[2 * g.edge_list[e] + end]
-            if i >= 0 and g.place[i] < 0:
-                g.member[at], g.place[i] = i, at
-                at += 1
-
-
-@kernel
-def _halve(g: Graph, island: int, position: PtrF8) -> None:
-    """Put the members on one side of a plane before those on the other, about as many."""
-    first, end = g.start[island], g.start[island + 1]
-    axis, low, high = _cut_across(g, island, position)
-    plane, below = low, 0
-    for _ in range(HALVINGS):
-        plane = 0.5 * (low + high)
-        below = 0
-        for p in range(first, end):
-            below += 1 if position[3 * g.member[p] + axis] < plane else 0
-        if 2 * below < end - first:
-            low = plane
-        else:
-            high = plane
-    g.half[island] = first + below
-    early, late = first, first + below
-    for p in range(first, end):
-        g.head[p] = g.member[p]
-    for p in range(first, end):
-        i = g.head[p]
-        at = late
-        if position[3 * i + axis] < plane:
-            at = early
-            early += 1
-        else:
-            late += 1
-        g.member[at], g.place[i] = i, at
-
-
-@kernel
-def _cut_across(g: Graph, island: int, position: PtrF8) -> tuple[int, float, float]:
-    """Axis across which a plane cuts the fewest edges on average, and where members lie on it."""
-    best, fewest, low, high = 0, inf, 0.0, 0.0
-    for axis in range(3):
-        least, most, lengths = inf, -inf, 0.0
-        for p in range(g.start[island], g.start[island + 1]):
-            x = position[3 * g.member[p] + axis]
-            least, most = min(least, x), max(most, x)
-        for e in range(g.edge_start[island], g.edge_start[island + 1]):
-            pair = off(g.edges, 2 * g.edge_list[e])
-            if pair[0] >= 0 and pair[1] >= 0:
-                lengths += abs(position[3 * pair[0] + axis] - position[3 * pair[1] + axis])
-        if lengths < fewest * (most - least):
-            best, fewest, low, high = axis, lengths / (most - least), least, most
-    return best, low, high
 
 
 @kernel

@@ -1,8 +1,9 @@
-"""What a round of Newton's method does for every body and every contact, in parts.
+"""The step problem of one body: its part of the gradient, of the matrix and of a Newton step.
 
-Bodies that move, bodies that feel it, and contacts of those that move are listed per island
-(`Graph.moving`, `Graph.feeling`, `Elements.busy`); what is done for one of a list does not depend
-on the others, so threads can share it. Sums over a body's contacts are made by the body.
+    gradient  M (v − v_f) − dt Jᵀ f,    matrix  M + dt Jᵀ C J
+
+Sums over a body's elements are made by the body: what is done for one does not depend on the
+others, so that threads can share it.
 """
 
 from __future__ import annotations
@@ -29,94 +30,12 @@ from tangere.elements.columns import (
     add_side,
     element,
 )
-from tangere.elements.element import change, hessian, value
-from tangere.implicit.islands import is_large
-from tangere.implicit.task_queue import (
-    LEAST,
-    first_part,
-    next_part,
-    part_count,
-    part_range,
-    part_sum,
-)
 from tangere.model import Model
-from tangere.solver import MOVES, Solver
-
-# Tasks, beside those of `conjugate_gradients`.
-# For contacts of bodies that move (CHANGE: for all):
-EVALUATE = 16  # force
-BEND, BEND_HOPING = 17, 18  # curvature, after a share of the Newton step
-CHANGE = 19  # those that do not behave as was assumed, at a speed; gives their number
-# For bodies that move (BALANCE: that feel it):
-BALANCE = 20  # gradient and residual; gives the slope along the step
-CLEAR = 21  # columns of the matrix, where it is factored
-ASSEMBLE = 22  # rows of the matrix and the right-hand side
-GO = 23  # a share of the Newton step; gives the slope where they were
+from tangere.solver import Ahead, Elements, Solver
 
 
 @kernel
-def all_parts(m: Model, v: Solver, dt: float, task: int, island: int, number: float) -> float:
-    """Do a task for all of an island; returns the sum of what its parts give."""
-    parts = part_count(_items(v, task, island), _least(v, task, island))
-    part = first_part(v.queue, v.given, task, island, number, parts)
-    while part >= 0:
-        newton_part(m, v, dt, task, island, number, part)
-        part = next_part(v.queue, part, parts)
-    return part_sum(off(v.matrix.sums, v.graph.start[island]), parts)
-
-
-@kernel
-def _items(v: Solver, task: int, island: int) -> int:
-    """How many bodies or contacts a task is for."""
-    if task <= BEND_HOPING:
-        return int(v.elements.working[island])
-    if task == CHANGE:
-        return int(v.elements.start[island + 1] - v.elements.start[island])
-    return int(v.graph.feelers[island] if task == BALANCE else v.graph.movers[island])
-
-
-@kernel
-def _least(v: Solver, task: int, island: int) -> int:
-    """Bodies or contacts in the least part: there are no more parts than bodies, for their sums."""
-    if task >= BALANCE:
-        return LEAST
-    g, t = v.graph, v.elements
-    bodies = g.start[island + 1] - g.start[island]
-    contacts = t.start[island + 1] - t.start[island]
-    return int(LEAST * max(1, (contacts + bodies - 1) // bodies))
-
-
-@kernel
-def newton_part(
-    m: Model, v: Solver, dt: float, task: int, island: int, number: float, part: int
-) -> None:
-    """Do one part of a task."""
-    g, t = v.graph, v.elements
-    first, end = part_range(_items(v, task, island), _least(v, task, island), part)
-    total = 0.0
-    start = g.start[island] if task >= BALANCE else t.start[island]
-    for k in range(start + first, start + end):
-        if task == EVALUATE:
-            value(t, element(t, t.busy[k]), v.ahead.twist, dt)
-        elif task <= BEND_HOPING:
-            hessian(t, element(t, t.busy[k]), v.ahead.twist, dt, task == BEND_HOPING, number)
-        elif task == CHANGE:
-            if change(v, element(t, t.list[k]), dt, is_large(g, island), number):
-                total += 1.0
-        elif task == BALANCE:
-            total += _balance(m, v, dt, g.feeling[k])
-        elif task == GO:
-            total += _go(v, g.member[g.moving[k]], number)
-        elif task == CLEAR:
-            for j in range(36 * g.column[g.moving[k]], 36 * g.column[g.moving[k] + 1]):
-                v.matrix.lower[j] = 0.0
-        else:
-            _assemble(m, v, dt, g.moving[k], g.direct[island] != 0)
-    v.matrix.sums[g.start[island] + part] = total
-
-
-@kernel
-def _balance(m: Model, v: Solver, dt: float, p: int) -> float:
+def balance(m: Model, v: Solver, dt: float, p: int) -> float:
     """Gradient at place p, and what is out of balance [m/s]; returns the slope along the step."""
     g, h, t = v.graph, v.ahead, v.elements
     i = g.member[p]
@@ -127,8 +46,8 @@ def _balance(m: Model, v: Solver, dt: float, p: int) -> float:
         row[3 + k] = 0.0
         for j in range(3):
             row[3 + k] += inertia[3 * k + j] * (now[3 + j] - free[3 + j])
-    for at in range(g.beside_start[p], g.beside_start[p + 1]):
-        edge, side = g.beside[at] // 2, g.beside[at] % 2
+    for at in range(g.adjacency_start[p], g.adjacency_start[p + 1]):
+        edge, side = g.adjacency[at] // 2, g.adjacency[at] % 2
         k = t.first[edge]
         while k < t.used[0] and element(t, k).ints[EI_EDGE] == edge:
             add_side(element(t, k), side, -dt, row)
@@ -141,14 +60,13 @@ def _balance(m: Model, v: Solver, dt: float, p: int) -> float:
         least = min(least, m.inertia[3 * i + k])
     # a turn counts by the speed it gives at the radius of gyration
     h.unbalance[i] = sqrt(push) / m.mass[i] + sqrt(turn / (m.mass[i] * least))
-    if g.still[p] == MOVES:
-        for k in range(6):
-            slope += row[k] * v.matrix.x[6 * i + k]
+    for k in range(6):
+        slope += row[k] * v.matrix.x[6 * i + k]
     return slope
 
 
 @kernel
-def _go(v: Solver, i: int, length: float) -> float:
+def move_along(v: Solver, i: int, length: float) -> float:
     """Move body i to a share of the Newton step; returns the slope along it, by the gradient."""
     h, slope = v.ahead, 0.0
     for k in range(6 * i, 6 * i + 6):
@@ -158,47 +76,63 @@ def _go(v: Solver, i: int, length: float) -> float:
 
 
 @kernel
-def _assemble(m: Model, v: Solver, dt: float, p: int, direct: bool) -> None:
-    """M + dt Jᵀ C J: the diagonal block at place p, and those of its edges to earlier bodies."""
-    g, a, h, t = v.graph, v.matrix, v.ahead, v.elements
+def assemble(m: Model, v: Solver, dt: float, p: int) -> None:
+    """Blocks of the matrix at place p of an island that is factored, and the right-hand side.
+
+    The diagonal block, and those of its edges to bodies that are eliminated earlier.
+    """
+    g, a, t = v.graph, v.matrix, v.elements
     i = g.member[p]
     block, coupling = off(a.diagonal, 36 * p), local_f8(36)
+    inertia_block(m, v.ahead, i, block)
+    for at in range(g.adjacency_start[p], g.adjacency_start[p + 1]):
+        edge, side = g.adjacency[at] // 2, g.adjacency[at] % 2
+        other = g.edges[g.adjacency[at] ^ 1]
+        couples = other >= 0 and g.place[other] < p
+        add_edge(t, edge, side, dt, block, couples, coupling)
+        if couples:
+            for k in range(36):
+                a.lower[36 * g.block[edge] + k] += coupling[k]
+    begin_step(v, i)
+
+
+@kernel
+def inertia_block(m: Model, h: Ahead, i: int, block: PtrF8) -> None:
+    """M of body i."""
     for k in range(36):
         block[k] = 0.0
     for k in range(3):
         block[7 * k] = m.mass[i]
         for j in range(3):
             block[6 * (3 + k) + 3 + j] = h.inertia[9 * i + 3 * k + j]
-    entry = 0 if direct else g.entry[g.rank[p]]
-    for at in range(g.beside_start[p], g.beside_start[p + 1]):
-        edge, side = g.beside[at] // 2, g.beside[at] % 2
-        other = g.edges[g.beside[at] ^ 1]
-        q = g.place[other] if other >= 0 else p
-        if direct:
-            couples = q < p and g.still[q] == MOVES
-        else:
-            couples = 0 <= g.rank[q] < g.rank[p]
-        curves = False
-        for k in range(36):
-            coupling[k] = 0.0
-        k = t.first[edge]
-        while k < t.used[0] and element(t, k).ints[EI_EDGE] == edge:
-            if _curves(element(t, k)):
-                _add_contact(element(t, k), side, dt, block, couples, coupling)
-                curves = True
-            k += 1
-        if couples and direct:
-            for k in range(36):
-                a.lower[36 * g.block[edge] + k] += coupling[k]
-        elif couples:
-            link = off(a.links, 3 * entry)
-            link[0], link[1], link[2] = g.rank[p], g.rank[q] if curves else -1, entry
-            for k in range(36):
-                a.scaled[36 * entry + k] = coupling[k]
-            entry += 1
+
+
+@kernel
+def begin_step(v: Solver, i: int) -> None:
+    """The right-hand side of body i, minus the gradient, and where its Newton step begins."""
     for k in range(6 * i, 6 * i + 6):
-        a.x[k] = -h.gradient[k]
-        h.base[k] = h.twist[k]
+        v.matrix.x[k] = -v.ahead.gradient[k]
+        v.ahead.base[k] = v.ahead.twist[k]
+
+
+@kernel
+def add_edge(
+    t: Elements, edge: int, side: int, dt: float, block: PtrF8, couples: bool, coupling: PtrF8
+) -> bool:
+    """Add the elements of an edge to a body's block; `coupling`: the block with its other body.
+
+    Returns whether any of them resists motion.
+    """
+    resists = False
+    for k in range(36):
+        coupling[k] = 0.0
+    k = t.first[edge]
+    while k < t.used[0] and element(t, k).ints[EI_EDGE] == edge:
+        if _curves(element(t, k)):
+            _add_contact(element(t, k), side, dt, block, couples, coupling)
+            resists = True
+        k += 1
+    return resists
 
 
 @kernel

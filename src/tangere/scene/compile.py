@@ -11,6 +11,7 @@ from tangere.errors import SceneError
 from tangere.geometry.curve import NC, Curve
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.geometry.shapes import Shape
+from tangere.maths.rotations import quat_product, quaternion_of, rotation_of
 from tangere.maths.vec import Array
 from tangere.model import (
     NK,
@@ -352,44 +353,3 @@ def _largest_face(shape: Shape) -> float:
         total = np.cross(ring[1:-1] - ring[0], ring[2:] - ring[0]).sum(axis=0)
         areas.append(0.5 * float(np.linalg.norm(total)))
     return max(areas)
-
-
-def rotation_of(q: Array) -> Array:
-    """Rotation matrices of unit quaternions (…, 4), shape (…, 3, 3)."""
-    w, x, y, z = np.moveaxis(np.asarray(q, float), -1, 0)
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
-
-
-def quaternion_of(m: Array) -> Array:
-    """Unit quaternion of a rotation matrix: the eigenvector of largest eigenvalue (Bar-Itzhack)."""
-    k = np.array(
-        [
-            [m[0, 0] + m[1, 1] + m[2, 2], m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]],
-            [m[2, 1] - m[1, 2], m[0, 0] - m[1, 1] - m[2, 2], m[0, 1] + m[1, 0], m[0, 2] + m[2, 0]],
-            [m[0, 2] - m[2, 0], m[0, 1] + m[1, 0], m[1, 1] - m[0, 0] - m[2, 2], m[1, 2] + m[2, 1]],
-            [m[1, 0] - m[0, 1], m[0, 2] + m[2, 0], m[1, 2] + m[2, 1], m[2, 2] - m[0, 0] - m[1, 1]],
-        ]
-    )
-    _, vectors = np.linalg.eigh(k)
-    q: Array = vectors[:, -1]
-    return q if q[0] >= 0.0 else -q
-
-
-def quat_product(a: Array, b: Array) -> Array:
-    """Hamilton product of (…, 4) arrays."""
-    aw, ax, ay, az = np.moveaxis(a, -1, 0)
-    bw, bx, by, bz = np.moveaxis(b, -1, 0)
-    return np.stack(
-        [
-            aw * bw - ax * bx - ay * by - az * bz,
-            aw * bx + ax * bw + ay * bz - az * by,
-            aw * by - ax * bz + ay * bw + az * bx,
-            aw * bz + ax * by - ay * bx + az * bw,
-        ],
-        axis=-1,
-    )

@@ -14,19 +14,44 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tangere.contact.penalty import contacts as penalty
-from tangere.contact.penalty.method import Penalty
+from tangere.contact.penalty.contacts import (
+    CLUSTER_DEPTH,
+    CLUSTER_FORCE,
+    POSE_OMEGA,
+    POSE_POSITION,
+    POSE_QUATERNION,
+    POSE_VELOCITY,
+)
+from tangere.contact.penalty.options import Penalty
 from tangere.contact.penalty.tool_contact import PenaltyContact
+from tangere.contact_planes import (
+    MAX_PLANES,
+    NPLANE,
+    PLANE_NORMAL,
+    PLANE_POINT,
+    PLANE_TOLERANCE,
+)
 from tangere.geometry.shapes import Shape
-from tangere.haptics import layout
 from tangere.haptics.layout import (
     NPACKET,
+    NTOOL,
+    PACKET_COUNT,
+    PACKET_DAMPING,
+    PACKET_DEPTH,
+    PACKET_FLAGS,
+    PACKET_PLANES,
+    PACKET_SEQUENCE,
+    PACKET_STATE,
+    PACKET_STIFFNESS,
+    PACKET_TIME,
+    PACKET_TRUNCATED,
+    PACKET_WRENCH,
     STATE_TIME,
     STATE_TOOL,
-    TOOL_POSITION,
     Rig,
 )
-from tangere.scene.compile import principal_frame, quaternion_of, rotation_of
+from tangere.maths.rotations import quaternion_of, rotation_of
+from tangere.scene.compile import principal_frame
 from tangere.scene.scene import Body, Scene, Tool
 from tangere.session.tool_side import ToolSide
 from tangere.simulation import Simulation
@@ -54,10 +79,10 @@ class Untouched(Shape):
 
 # Columns of a body's pose: position, attitude, velocity, angular velocity.
 POSE_PARTS = (
-    penalty.POSE_POSITION,
-    penalty.POSE_QUATERNION,
-    penalty.POSE_VELOCITY,
-    penalty.POSE_OMEGA,
+    POSE_POSITION,
+    POSE_QUATERNION,
+    POSE_VELOCITY,
+    POSE_OMEGA,
 )
 
 
@@ -103,7 +128,9 @@ class MeshSide(ToolSide):
                 for at, part in zip(POSE_PARTS, held.motion(), strict=True):
                     row[at : at + len(part)] = part
             contact.update(period=self.dt)
-            packets.append(self._packet(contact, y, float(state[STATE_TIME])))
+            packets.append(np.zeros(NPACKET))
+            time = float(state[STATE_TIME])
+            write_packet(contact, y, time, self.turns + 1, packets[-1])
         self._push()
         self.simulation.step()
         self.turns += 1
@@ -113,15 +140,15 @@ class MeshSide(ToolSide):
     def contacts_on(self, hand: int) -> NDArray[np.void]:
         """The planes of a tool that pressed in the last period; the scene does not know them."""
         contact, grip = self._contacts[hand], self._grips[hand]
-        planes = contact.planes[contact.planes[:, penalty.PLANE_FORCE] > 0.0]
+        planes = contact.planes[contact.planes[:, CLUSTER_FORCE] > 0.0]
         position, quaternion, _, _ = grip.motion()
-        at = slice(penalty.PLANE_POINT, penalty.PLANE_POINT + 3)
+        at = slice(PLANE_POINT, PLANE_POINT + 3)
         table = np.zeros(len(planes), CONTACT_COLUMNS)
         table["body_a"] = table["body_b"] = grip.body
         table["point"] = position + planes[:, at] @ rotation_of(quaternion).T
-        table["normal"] = planes[:, penalty.PLANE_NORMAL : penalty.PLANE_NORMAL + 3]
-        table["depth"] = planes[:, penalty.PLANE_DEPTH] + planes[:, penalty.PLANE_TOLERANCE]
-        table["force"] = planes[:, penalty.PLANE_FORCE, None] * table["normal"]
+        table["normal"] = planes[:, PLANE_NORMAL : PLANE_NORMAL + 3]
+        table["depth"] = planes[:, CLUSTER_DEPTH] + planes[:, PLANE_TOLERANCE]
+        table["force"] = planes[:, CLUSTER_FORCE, None] * table["normal"]
         table["sticking"] = True
         return table
 
@@ -131,26 +158,22 @@ class MeshSide(ToolSide):
             for row in self._free:
                 self._others_held[row].push(contact.response.reactions[row], self.dt)
 
-    def _packet(self, contact: PenaltyContact, y: Array, time: float) -> Array:
-        packet = np.zeros(NPACKET)
-        planes = contact.planes
-        packet[layout.PACKET_SEQUENCE], packet[layout.PACKET_TIME] = self.turns + 1, time
-        packet[layout.PACKET_COUNT] = len(planes)
-        packet[layout.PACKET_FLAGS] = layout.PACKET_TRUNCATED if contact.truncated else 0
-        packet[layout.PACKET_DEPTH] = contact.depth
-        at = layout.PACKET_STATE
-        packet[at : at + layout.NTOOL] = y[TOOL_POSITION : TOOL_POSITION + layout.NTOOL]
-        at = layout.PACKET_WRENCH
-        packet[at : at + 6] = contact.response.wrench
-        at = layout.PACKET_STIFFNESS
-        packet[at : at + 36] = contact.response.stiffness.reshape(36)
-        at = layout.PACKET_DAMPING
-        packet[at : at + 36] = contact.response.damping.reshape(36)
-        rows = packet[layout.PACKET_PLANES :].reshape(layout.MAX_PLANES, layout.NPLANE)
-        shared = penalty.PLANE_VELOCITY + 3  # columns that both layouts have in common
-        rows[: len(planes), :shared] = planes[:, :shared]
-        rows[: len(planes), layout.PLANE_NAME] = planes[:, penalty.PLANE_NAME]
-        return packet
+
+def write_packet(
+    contact: PenaltyContact, y: Array, time: float, number: int, packet_out: Array
+) -> None:
+    """Write what the last update found for the tool in state y, TOOL_…, into a packet."""
+    planes, found = contact.planes, contact.response
+    packet_out[PACKET_SEQUENCE], packet_out[PACKET_TIME] = number, time
+    packet_out[PACKET_COUNT] = len(planes)
+    packet_out[PACKET_FLAGS] = PACKET_TRUNCATED if contact.truncated else 0
+    packet_out[PACKET_DEPTH] = contact.depth
+    packet_out[PACKET_STATE : PACKET_STATE + NTOOL] = y[:NTOOL]
+    packet_out[PACKET_WRENCH : PACKET_WRENCH + 6] = found.wrench
+    packet_out[PACKET_STIFFNESS : PACKET_STIFFNESS + 36] = found.stiffness.ravel()
+    packet_out[PACKET_DAMPING : PACKET_DAMPING + 36] = found.damping.ravel()
+    rows = packet_out[PACKET_PLANES:].reshape(MAX_PLANES, NPLANE)
+    rows[: len(planes)] = planes[:, :NPLANE]
 
 
 def _frame(body: Body) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tangere.contact.method import from_words
+from tangere.contact.method import from_words, methods
 from tangere.errors import SceneError
 from tangere.geometry.checks import one_line
 from tangere.haptics.layout import NROW, ROW_TIME
@@ -42,7 +42,9 @@ def replay(path: str | os.PathLike[str], method: str | None = None) -> Trace:
     hand = without_gaps(then)
     many = len(then.tools) > 1
     devices = [Playback(hand, tool=tool if many else "") for tool in then.tools]
-    options = then.meta.get("options", {})
+    options = dict(then.meta.get("options", {}))
+    if method is not None and options.get("contact") not in methods.resolve(method)[0].packets:
+        options.pop("contact", None)  # the other method cannot tell the servo this
     session = Session(
         scene_of(then, where),
         method=method or from_words(then.meta["method"]),

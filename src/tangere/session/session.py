@@ -54,7 +54,8 @@ from tangere.haptics.layout import (
 from tangere.haptics.mailbox import post
 from tangere.haptics.safety import MEM_OUTSIDE, Safety, place_hand, unlimited
 from tangere.haptics.tick import run_ticks
-from tangere.scene.compile import principal_frame, quat_product, quaternion_of, rotation_of
+from tangere.maths.rotations import quat_conjugate, quat_product, quaternion_of, rotation_of
+from tangere.scene.compile import principal_frame
 from tangere.scene.files import scene_text
 from tangere.scene.scene import Scene, Tool
 from tangere.session.threads import Live
@@ -88,12 +89,12 @@ class Session:
         self,
         scene: Scene,
         *,
-        method: Any = "volume",
+        method: Any = methods.default,
         device: str | Device | Sequence[str | Device] = "browser",
         rate: float = 1000.0,
         contact_rate: float | None = None,
         latency: int = 0,
-        contact: ContactModel = "planes",
+        contact: ContactModel | None = None,
         tool_step: ToolStep = "implicit",
         safety: Safety | None = None,
     ) -> None:
@@ -106,8 +107,9 @@ class Session:
             rate: Of the servo [Hz].
             contact_rate: Of the contact loop [Hz]; that of the servo if not given.
             latency: Contact periods between a query and its use, on the virtual clock.
-            contact: What the servo knows of contacts between two packets: unilateral planes, the
-                wrench with its derivative, or the wrench alone.
+            contact: What the servo knows of contacts between two packets: "planes" (unilateral),
+                "linear" (the wrench with its derivative) or "held" (the wrench alone); by default
+                the first that the method can tell.
             tool_step: Integrator of the tools.
             safety: Limits at the devices; those of each device if not given.
         """
@@ -120,11 +122,13 @@ class Session:
         self.period = _period(self.rate, contact_rate)
         self.devices = _devices(device, scene.tools)
         self.latency = int(_between("latency", latency, 0, 100))
-        choose("contact", contact, get_args(ContactModel))
         choose("tool_step", tool_step, get_args(ToolStep))
         record, self.method = methods.resolve(method)
         record.check_bodies(scene)
-        self.options = {"contact": contact, "tool_step": tool_step}
+        told = choose(
+            f"contact of method {record.name!r}", contact or record.packets[0], record.packets
+        )
+        self.options: dict[str, str] = {"contact": told, "tool_step": tool_step}
         self.safety = safety
         self.rigs = [self._new_rig(*pair) for pair in zip(scene.tools, self.devices, strict=True)]
         dt = self.period / self.rate
@@ -148,7 +152,7 @@ class Session:
         principal = quaternion_of(axes)
         s[SET_MASS], s[SET_INERTIA : SET_INERTIA + 3] = tool.mass, moments
         s[SET_GRIP : SET_GRIP + 3] = rotation_of(principal).T @ (tool.grip - tool.centre)
-        s[SET_GRIP_QUATERNION : SET_GRIP_QUATERNION + 4] = principal * (1.0, -1.0, -1.0, -1.0)
+        s[SET_GRIP_QUATERNION : SET_GRIP_QUATERNION + 4] = quat_conjugate(principal)
         tool.coupling.apply(s)
         turned = rotation_of(tool.orientation)
         rig.tool[TOOL_POSITION : TOOL_POSITION + 3] = tool.position + turned @ tool.centre

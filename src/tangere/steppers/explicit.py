@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tangere._jit import kernel
+from tangere._ptr import pointers
 from tangere.bodies.rigid import move_bodies, spring_forces
 from tangere.collision.broad import forget_boxes, update_boxes, update_pairs
 from tangere.contact.convex.options import ContactOptions
@@ -21,10 +22,6 @@ from tangere.model import (
     Sizes,
     State,
     Work,
-    hull_pointers,
-    model_pointers,
-    state_pointers,
-    work_pointers,
 )
 from tangere.steppers.profile import lap, start_clock
 
@@ -66,8 +63,8 @@ def run(
     of the stages a "step" is that part; the wrenches wait in the pairs' rows and are added, in the
     order of the list, before the motion.
     """
-    m, h, s = model_pointers(model), hull_pointers(hulls), state_pointers(state)
-    w = work_pointers(work)
+    m, h, s = pointers(model), pointers(hulls), pointers(state)
+    w = pointers(work)
     rooms = (work.soup.owner.size, len(work.sums))
     share = Share(duty.first, duty.end)
     start_clock(w.times)

@@ -12,7 +12,7 @@ from math import sqrt
 from typing import Any
 
 from tangere._jit import kernel
-from tangere._ptr import off
+from tangere._ptr import off, pointers
 from tangere.bodies.rigid import free_rotation, move_bodies
 from tangere.collision.broad import forget_boxes, update_boxes, update_pairs
 from tangere.contact.convex.second_pass import gather_again
@@ -21,7 +21,6 @@ from tangere.elements.columns import (
     EI_A,
     EI_B,
     EI_EDGE,
-    EI_NEW,
     Element,
     element,
 )
@@ -31,7 +30,6 @@ from tangere.elements.element import (
     give_rebound,
     limit_friction,
     mend,
-    predict,
     value,
 )
 from tangere.elements.spring import list_springs
@@ -41,10 +39,10 @@ from tangere.implicit.islands import (
     edge_body,
     edge_island,
     find_islands,
-    is_large,
     same_edges,
 )
-from tangere.implicit.newton import ROUGHLY, SLIPS, TOLERANCE
+from tangere.implicit.large import is_large, predict_changes
+from tangere.implicit.newton import ROUGHLY, TOLERANCE
 from tangere.implicit.remember import finish, settle
 from tangere.maths.quat import matrix_into, product, turn_back, unit
 from tangere.model import (
@@ -58,12 +56,8 @@ from tangere.model import (
     Sizes,
     State,
     Work,
-    hull_pointers,
-    model_pointers,
-    state_pointers,
-    work_pointers,
 )
-from tangere.solver import REPORT_PASSES, REPORT_RESIDUAL, REPORT_SOLVES, Graph
+from tangere.solver import REPORT_PASSES, REPORT_RESIDUAL, REPORT_SOLVES, Solver
 from tangere.steppers.profile import lap, start_clock
 from tangere.steppers.schedule import UNSOLVED, help_out, solve_islands
 
@@ -164,8 +158,8 @@ def _context(
     z: Sizes, model: Model, hulls: Hulls, state: State, work: Work, dt: float, options: Any
 ) -> StepContext:
     """What implicit steps work on."""
-    m, h, s = model_pointers(model), hull_pointers(hulls), state_pointers(state)
-    w = work_pointers(work)
+    m, h, s = pointers(model), pointers(hulls), pointers(state)
+    w = pointers(work)
     v = work.solver
     rooms = (work.soup.owner.size, len(v.elements.list), len(v.elements.corners), len(v.graph.row))
     a = w.solver.ahead
@@ -219,7 +213,9 @@ def find_contacts(e: StepContext, attempt: int, fresh: bool, changed: int) -> in
             for k in range(6):
                 v.ahead.twist[6 * i + k] = v.ahead.free[6 * i + k]
     v.report[REPORT_PASSES] = attempt + 1
-    _predict_changes(here, attempt == SECOND)
+    for island in range(v.graph.known[1]):
+        if is_large(v, island):
+            predict_changes(v, island, e.dt, attempt == SECOND)
     lap(times, DETECT if attempt == FIRST else DETECT_AGAIN)
     return OK
 
@@ -269,23 +265,6 @@ def report(e: StepContext) -> None:
     v.report[REPORT_RESIDUAL] = 0.0
     for island in range(v.graph.known[1]):
         v.report[REPORT_RESIDUAL] = max(v.report[REPORT_RESIDUAL], v.residual[island])
-
-
-@kernel
-def _predict_changes(e: StepContext, again: bool) -> None:
-    """In large islands, change contacts that by the guess will not behave as they are taken to.
-
-    A few of thousands always do, and to find them by a solution would mean to solve it all again.
-    again: the guess is the motion found by a pass, not that of the last step.
-    """
-    v = e.w.solver
-    t = v.elements
-    for island in range(v.graph.known[1]):
-        if is_large(v.graph, island):
-            for at in range(t.start[island], t.start[island + 1]):
-                c = element(t, t.list[at])
-                if c.ints[EI_NEW] == 1:
-                    predict(v, c, e.dt, SLIPS, again)
 
 
 @kernel
@@ -390,7 +369,7 @@ def _graph(e: StepContext) -> int:
             a, b = i, j
         c.ints[EI_EDGE] = edges - 1
     if not same_edges(g, edges):
-        status = find_islands(e.z, g, e.s.position, edges, e.rooms[3])
+        status = find_islands(e.z, g, e.w.solver.large, e.s.position, edges, e.rooms[3])
         if status != OK:
             return status
     islands = g.known[1]
@@ -408,16 +387,17 @@ def _graph(e: StepContext) -> int:
             c = element(t, k)
             if c.ints[EI_EDGE] >= 0:
                 island = _island(e, c)
-                if _is_late(g, island, c.ints[EI_EDGE]) == late:
+                if _is_late(e.w.solver, island, c.ints[EI_EDGE]) == late:
                     t.list[g.fill[island]] = k
                     g.fill[island] += 1
     return OK
 
 
 @kernel
-def _is_late(g: Graph, island: int, edge: int) -> bool:
+def _is_late(v: Solver, island: int, edge: int) -> bool:
     """Whether an edge has a body in the second half of its island, which is another thread's."""
-    return bool(g.direct[island] == 0 and g.place[edge_body(g, edge)] >= g.half[island])
+    g = v.graph
+    return bool(is_large(v, island) and g.place[edge_body(g, edge)] >= v.large.split[island])
 
 
 @kernel

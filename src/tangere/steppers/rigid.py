@@ -73,7 +73,7 @@ def rigid_stepper(
 
 
 class RigidStepper:
-    """What the steppers of rigid bodies share."""
+    """What the steppers of rigid bodies share; each has an `advance` of its own."""
 
     name = ""
     stages: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class RigidStepper:
         self._times.begin(self.arrays.work.times)
         left = steps
         while left > 0:
-            done, status = self._advance(left)
+            done, status = self.advance(left)
             self._times.take(self.arrays.work.times, done)
             left -= done
             self.made += done
@@ -113,7 +113,7 @@ class RigidStepper:
             self._team = Threads(self.threads) if self.threads > 1 else None
         return self._team
 
-    def _advance(self, steps: int) -> tuple[int, int]:
+    def advance(self, steps: int) -> tuple[int, int]:
         """Make steps until something is full; how many were made, and a status."""
         raise AssertionError(f"{type(self).__name__} makes no steps")
 
@@ -244,7 +244,8 @@ class ExplicitStepper(RigidStepper):
         if options.single_point:  # added up at once, not left in the pairs' rows to be shared
             self.threads = 1
 
-    def _advance(self, steps: int) -> tuple[int, int]:
+    def advance(self, steps: int) -> tuple[int, int]:
+        """Make steps until something is full; how many were made, and a status."""
         from tangere.steppers.explicit import WHOLE, run
 
         c = self.arrays
@@ -266,7 +267,8 @@ class ImplicitStepper(RigidStepper):
         self.stages = implicit.STAGES
         super().__init__(arrays, options, dt)
 
-    def _advance(self, steps: int) -> tuple[int, int]:
+    def advance(self, steps: int) -> tuple[int, int]:
+        """Make steps until something is full; how many were made, and a status."""
         team = self._helpers()
         if team is None:
             return self._run(steps)

@@ -13,8 +13,8 @@ from tangere._ptr import add, load, relax, store
 from tangere.contact.convex.set_up import MEET, gather_part
 from tangere.elements.step_context import StepContext, stamped
 from tangere.implicit.conjugate_gradients import gradient_part
+from tangere.implicit.large import FORCE, is_large, large_part, solve_large_island
 from tangere.implicit.newton import solve_island
-from tangere.implicit.problem import EVALUATE, newton_part
 from tangere.implicit.task_queue import (
     ISLAND,
     JOB,
@@ -69,10 +69,10 @@ def help_next(e: StepContext, back: bool) -> bool:
     elif task >= ISLANDS:
         if v.residual[part] == UNSOLVED and not _is_crowd(v, part):
             _solve(e, part, task == ISLANDS_HOPING, number)
-    elif task >= EVALUATE:
-        newton_part(e.m, v, e.dt, task, q[ISLAND], number, part)
+    elif task >= FORCE:
+        large_part(e.m, v, e.dt, task, q[ISLAND], number, part)
     else:
-        gradient_part(v.graph, v.matrix, task, q[ISLAND], number, part)
+        gradient_part(v, task, q[ISLAND], number, part)
     part_done(q)
     return True
 
@@ -87,7 +87,11 @@ def _is_crowd(v: Solver, island: int) -> bool:
 def _solve(e: StepContext, island: int, hope: bool, tolerance: float) -> None:
     """Solve an island to a residual."""
     v = e.w.solver
-    rounds, v.residual[island] = solve_island(e.m, v, island, e.dt, hope, tolerance)
+    if is_large(v, island):
+        rounds, residual = solve_large_island(e.m, v, island, e.dt, hope, tolerance)
+    else:
+        rounds, residual = solve_island(e.m, v, island, e.dt, hope, tolerance)
+    v.residual[island] = residual
     add(v.queue, ROUNDS, rounds)
 
 

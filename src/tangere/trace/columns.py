@@ -9,44 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tangere.haptics import layout
-from tangere.haptics.layout import (
-    FAULT_ESCAPE,
-    FAULT_JUMP,
-    FAULT_LIMIT,
-    FAULT_NAN_CONTACT,
-    FAULT_NAN_FORCE,
-    FAULT_NAN_READING,
-    FAULT_PASSIVITY,
-    FAULT_READ,
-    FAULT_RECORD,
-    FAULT_SILENT,
-    FAULT_SPEED,
-    FAULT_STALE,
-    FAULT_TOOL,
-    FAULT_VIEWER,
-    FAULT_WRITE,
-    NROW,
-    NSET,
-    ROW_AGE,
-    ROW_BUTTONS,
-    ROW_CONTACT,
-    ROW_COUPLING,
-    ROW_DEPTH,
-    ROW_DEVICE,
-    ROW_FAULT,
-    ROW_GAIN,
-    ROW_HAND,
-    ROW_LATE,
-    ROW_MISSED,
-    ROW_OBSERVED,
-    ROW_PLANES,
-    ROW_SENT,
-    ROW_SPENT,
-    ROW_SPENT_TIME,
-    ROW_STORED,
-    ROW_TIME,
-    ROW_TOOL,
-)
 from tangere.maths.vec import Array
 
 
@@ -71,48 +33,48 @@ def _wrench(thing: str, start: int) -> dict[str, Place]:
 
 
 COLUMNS: dict[str, Place] = {
-    "time": Place(ROW_TIME, 1),
-    **_motion("device", ROW_DEVICE),
-    **_wrench("device", ROW_SENT),
-    **_motion("hand", ROW_HAND),
-    **_motion("tool", ROW_TOOL),
-    **_wrench("tool", ROW_CONTACT),
-    **_wrench("coupling", ROW_COUPLING),
-    "energy.observed": Place(ROW_OBSERVED, 1),
-    "energy.spent": Place(ROW_SPENT, 1),
-    "energy.stored": Place(ROW_STORED, 1),
-    "contact.depth": Place(ROW_DEPTH, 1),
-    "contact.count": Place(ROW_PLANES, 1),
-    "contact.age": Place(ROW_AGE, 1),
-    "servo.late": Place(ROW_LATE, 1),
-    "servo.duration": Place(ROW_SPENT_TIME, 1),
-    "servo.missed": Place(ROW_MISSED, 1),
-    "servo.gain": Place(ROW_GAIN, 1),
-    "fault": Place(ROW_FAULT, 1),
-    "buttons": Place(ROW_BUTTONS, 1),
+    "time": Place(layout.ROW_TIME, 1),
+    **_motion("device", layout.ROW_DEVICE),
+    **_wrench("device", layout.ROW_SENT),
+    **_motion("hand", layout.ROW_HAND),
+    **_motion("tool", layout.ROW_TOOL),
+    **_wrench("tool", layout.ROW_CONTACT),
+    **_wrench("coupling", layout.ROW_COUPLING),
+    "energy.observed": Place(layout.ROW_OBSERVED, 1),
+    "energy.spent": Place(layout.ROW_SPENT, 1),
+    "energy.stored": Place(layout.ROW_STORED, 1),
+    "contact.depth": Place(layout.ROW_DEPTH, 1),
+    "contact.count": Place(layout.ROW_PLANES, 1),
+    "contact.age": Place(layout.ROW_AGE, 1),
+    "servo.late": Place(layout.ROW_LATE, 1),
+    "servo.duration": Place(layout.ROW_SPENT_TIME, 1),
+    "servo.missed": Place(layout.ROW_MISSED, 1),
+    "servo.gain": Place(layout.ROW_GAIN, 1),
+    "fault": Place(layout.ROW_FAULT, 1),
+    "buttons": Place(layout.ROW_BUTTONS, 1),
 }
 WHOLE_NUMBERS = ("contact.count", "servo.missed", "fault", "buttons")
 # How the machine did, not what happened: another run of the same session differs here.
 OF_THE_MACHINE = ("servo.late", "servo.duration", "servo.missed")
 # Bits of `fault` that come from outside the haptic loop.
-FAULTS_OF_THE_MACHINE = FAULT_RECORD | FAULT_VIEWER
+FAULTS_OF_THE_MACHINE = layout.FAULT_RECORD | layout.FAULT_VIEWER
 
 FAULT_WORDS: dict[int, str] = {
-    FAULT_READ: "the device could not be read",
-    FAULT_SILENT: "the device sent no new sample for too long",
-    FAULT_JUMP: "the device's reading jumped",
-    FAULT_SPEED: "the hand moved faster than allowed",
-    FAULT_NAN_READING: "the device's reading was not a number",
-    FAULT_WRITE: "the device did not take the force",
-    FAULT_STALE: "the contact loop sent nothing for too long",
-    FAULT_NAN_CONTACT: "the contact loop sent something that is not a number",
-    FAULT_NAN_FORCE: "the computed force was not a number",
-    FAULT_TOOL: "the tool left all bounds and was put back to the hand",
-    FAULT_LIMIT: "the force was limited",
-    FAULT_PASSIVITY: "the passivity controller acted",
-    FAULT_RECORD: "the recording stopped",
-    FAULT_VIEWER: "the viewer went away",
-    FAULT_ESCAPE: "stopped by the user or the watchdog",
+    layout.FAULT_READ: "the device could not be read",
+    layout.FAULT_SILENT: "the device sent no new sample for too long",
+    layout.FAULT_JUMP: "the device's reading jumped",
+    layout.FAULT_SPEED: "the hand moved faster than allowed",
+    layout.FAULT_NAN_READING: "the device's reading was not a number",
+    layout.FAULT_WRITE: "the device did not take the force",
+    layout.FAULT_STALE: "the contact loop sent nothing for too long",
+    layout.FAULT_NAN_CONTACT: "the contact loop sent something that is not a number",
+    layout.FAULT_NAN_FORCE: "the computed force was not a number",
+    layout.FAULT_TOOL: "the tool left all bounds and was put back to the hand",
+    layout.FAULT_LIMIT: "the force was limited",
+    layout.FAULT_PASSIVITY: "the passivity controller acted",
+    layout.FAULT_RECORD: "the recording stopped",
+    layout.FAULT_VIEWER: "the viewer went away",
+    layout.FAULT_ESCAPE: "stopped by the user or the watchdog",
 }
 
 
@@ -155,14 +117,14 @@ def in_words(faults: Sequence[Fault]) -> list[str]:
 
 
 def places_of(tools: Sequence[str]) -> dict[str, Place]:
-    """Columns of rows that hold one stretch of NROW numbers per tool.
+    """Columns of rows that hold one stretch of layout.NROW numbers per tool.
 
     With several tools every name begins with that of its tool.
     """
     if len(tools) == 1:
         return dict(COLUMNS)
     return {
-        f"{tool}.{name}": Place(k * NROW + place.start, place.width)
+        f"{tool}.{name}": Place(k * layout.NROW + place.start, place.width)
         for k, tool in enumerate(tools)
         for name, place in COLUMNS.items()
     }
@@ -190,7 +152,7 @@ def flat_names(name: str, width: int) -> list[str]:
 def named_settings(settings: Array) -> dict[str, float | list[float]]:
     """The SET_… columns of a rig in words, for `Trace.meta`."""
     starts = {name[4:].lower(): at for name, at in vars(layout).items() if name.startswith("SET_")}
-    ends = sorted([*starts.values(), NSET])
+    ends = sorted([*starts.values(), layout.NSET])
     named: dict[str, float | list[float]] = {}
     for name, start in sorted(starts.items(), key=lambda item: item[1]):
         values = settings[start : ends[ends.index(start) + 1]].tolist()

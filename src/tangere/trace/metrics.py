@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tangere.errors import SceneError
+from tangere.maths.rotations import quat_conjugate, quat_product
 from tangere.maths.vec import Array
-from tangere.scene.compile import quat_product
 
 if TYPE_CHECKING:
     from tangere.trace.trace import Trace
@@ -38,7 +38,6 @@ LEDGER_COLUMNS = {
         "energy.stored",
     ),
 }
-BACK = np.array([1.0, -1.0, -1.0, -1.0])  # conjugates a quaternion
 
 
 # ------------------------------------------------------------------------------------- per tick
@@ -321,7 +320,7 @@ class EnergyLedger:
 
 def rotation_between(a: Array, b: Array) -> Array:
     """Log(b a*): rotation vectors that turn a into b, the short way, shape (…, 3) [rad]."""
-    q = quat_product(b, a * BACK)
+    q = quat_product(b, quat_conjugate(a))
     q = np.where(q[..., :1] < 0.0, -q, q)
     size = _size(q[..., 1:])
     angle = 2.0 * np.arctan2(size, q[..., 0])

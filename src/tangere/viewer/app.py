@@ -80,7 +80,7 @@ def play(
     scene: Scene | str,
     *,
     method: str | None = None,
-    integrator: str = "implicit",
+    integrator: str | None = None,
     device: str | Sequence[str] = "browser",
     rate: float = 1000.0,
     dt: float = 1e-3,
@@ -94,9 +94,9 @@ def play(
 
     Args:
         scene: A scene, the name of a built-in one, or the path of a scene file.
-        method: "volume", "point" or, for tools, "penalty"; what suits the scene if not given.
-        integrator: "implicit" (stable at any stiffness) or "explicit" (the papers' step); hands
-            need the implicit one.
+        method: Name of a contact method; what suits the scene if not given.
+        integrator: A step that the method can have, its first if not given: "implicit" (stable at
+            any stiffness) or "explicit" (the papers' step); hands need the implicit one.
         device: What holds the tools: one name for all of them, or one for each.
         rate: Of the haptic loop [Hz].
         dt: Step of the scene [s]; with a tool, whole ticks of the haptic loop.
@@ -115,13 +115,8 @@ def play(
         raise SceneError(f"play seconds: must be positive, got {seconds:g}; leave it out to run on")
     first, plain = page_scenes(scene)
     builder = page_builder(plain)
-    method = preferred_method(first) if method is None else method
-    settings = Settings(first, method=method, integrator=integrator, dt=dt)
     held = bool(plain(first).tools)
-    if held and integrator == "explicit":
-        raise SceneError(f"play integrator: {first} has a tool, and hands need the implicit step")
-    if integrator not in ("implicit", "explicit"):
-        raise SceneError(f"unknown integrator {integrator!r}; choose one of: implicit, explicit")
+    settings = _first_settings(first, method, integrator, dt, held)
     if record is not None and not held:
         raise SceneError(f"play record: {first} has no tool, so there is no hand to record")
     _check_devices(device, plain(first).tools)
@@ -146,6 +141,23 @@ def play(
     return summary
 
 
+def _first_settings(
+    scene: str, method: str | None, integrator: str | None, dt: float, held: bool
+) -> Settings:
+    """What is asked for, with what suits the scene for what is not."""
+    from tangere.contact.method import methods
+    from tangere.viewer.held_session import STEPPER
+
+    record, _ = methods.resolve(preferred_method(scene) if method is None else method)
+    known = record.steppers or (STEPPER,)
+    if integrator is not None and integrator not in known:
+        raise SceneError(f"unknown integrator {integrator!r}; choose one of: {', '.join(known)}")
+    if held and integrator not in (None, STEPPER):
+        raise SceneError(f"play integrator: {scene} has a tool, and hands need the {STEPPER} step")
+    chosen = STEPPER if held else integrator or known[0]
+    return Settings(scene, method=record.name, integrator=chosen, dt=dt)
+
+
 def _check_devices(device: str | Sequence[str], tools: Sequence[Tool]) -> None:
     """Refuse an unknown name also where no device is opened, and a wrong number of them."""
     from tangere.devices.registry import find
@@ -165,9 +177,10 @@ def scene_names() -> list[str]:
 
 def preferred_method(scene: str) -> str:
     """The contact method that suits a scene best."""
+    from tangere.contact.method import methods
     from tangere.scene.library import SCENES
 
-    return SCENES[scene].method if scene in SCENES else "volume"
+    return SCENES[scene].method if scene in SCENES else methods.default
 
 
 def page_scenes(scene: Scene | str) -> tuple[str, Callable[[str], Scene]]:
@@ -194,16 +207,14 @@ def page_builder(plain: Callable[[str], Scene]) -> Callable[[Settings], Built]:
     """A function from settings to a simulation of a scene without a hand."""
 
     def build(settings: Settings) -> Built:
-        from tangere.contact.method import methods
         from tangere.simulation import Simulation
         from tangere.viewer.contact_controls import scaled
+        from tangere.viewer.method_choice import chosen_options
 
         chosen = scaled(plain(settings.scene), settings)
-        choices = {"normalization": settings.normalization, "friction": settings.friction}
-        record, _ = methods.resolve(settings.method)
         simulation = Simulation(
             chosen,
-            method=record.with_choices(choices, settings.integrator, held=False),
+            method=chosen_options(settings, chosen),
             dt=settings.dt,
             integrator=settings.integrator,
         )
@@ -273,9 +284,9 @@ def _run_still(
 
 def _keep_still(tool: Tool) -> Callable[[float], tuple[Array, Array]]:
     """A script that holds a tool where it is."""
-    from tangere.viewer.outlines import rotation_matrices
+    from tangere.maths.rotations import rotation_of
 
-    grip = tool.position + rotation_matrices(tool.orientation) @ tool.grip
+    grip = tool.position + rotation_of(tool.orientation) @ tool.grip
     return lambda _: (grip, tool.orientation)
 
 

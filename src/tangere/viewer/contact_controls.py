@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tangere.contact.method import Method, methods
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.maths.vec import Array
 from tangere.scene.scene import Body, Floor, Material, Scene
 from tangere.simulation import Simulation
 from tangere.viewer.frame import Settings, Verdict
+from tangere.viewer.method_choice import chosen_options
 
 if TYPE_CHECKING:
     from tangere.elements.contact_law import Law
@@ -46,10 +48,10 @@ def scaled(scene: Scene, settings: Settings) -> Scene:
     that there is something to scale. Pairs take the harmonic mean of both sides: half of what a
     body has on rigid ground on every body, and a rigid floor, give back the default of every pair,
     with the implicit step of those of equal size; between a small and a large body it is softer.
-    Per area (normalisation "none") means divided by the area of the body's largest face.
+    Per area, where the method takes it so, means divided by the area of the body's largest face.
     """
     factors = (settings.stiffness_factor, settings.damping_factor, settings.friction_factor)
-    per_area = _per_area(settings)
+    per_area = _per_area(settings, scene)
     if factors == (1.0, 1.0, 1.0) and not per_area:
         return scene
     things: list[Body | Floor] = [*scene.bodies, *scene.floors]
@@ -108,17 +110,22 @@ def _on_rigid_ground(scene: Scene, stiffness: float | None, settings: Settings) 
         for body in scene.bodies
     ]
     ground = probe.add_floor()
-    simulation = Simulation(probe, dt=settings.dt, integrator=settings.integrator)
+    record = _moving(settings)
+    simulation = Simulation(
+        probe, method=record.name, dt=settings.dt, integrator=settings.integrator
+    )
     return [None if body.fixed else simulation.contact_law(body, ground) for body in probe.bodies]
 
 
 def stability(built: Built) -> Verdict:
     """What the sliders lead to: nothing bad with the implicit step, else how near the limit is."""
     settings, simulation = built.settings, built.simulation
-    implicit, per_area = simulation.integrator == "implicit", _per_area(settings)
+    implicit = simulation.integrator == "implicit"
+    per_area = _per_area(settings, built.scene)
+    bodies = _touching(built.scene, settings)
     worst: Load | None = None
-    others: list[Body | Floor] = [*built.scene.floors, *built.scene.bodies[:MOST_PARTNERS]]
-    for body in built.scene.bodies:
+    others: list[Body | Floor] = [*built.scene.floors, *bodies[:MOST_PARTNERS]]
+    for body in bodies:
         turning = 0.0 if body.fixed or implicit else _turning(body)
         for other in others:
             if body.fixed or other is body:
@@ -155,8 +162,23 @@ def stability(built: Built) -> Verdict:
     return Verdict("stable", values, f"Stable ({share}).", corner)
 
 
-def _per_area(settings: Settings) -> bool:
-    return settings.method == "volume" and settings.normalization == "none"
+def _moving(settings: Settings) -> Method:
+    """The method by which the scene moves: the default one where the chosen has no step."""
+    record, _ = methods.resolve(settings.method)
+    return record if record.steppers else methods[methods.default]
+
+
+def _touching(scene: Scene, settings: Settings) -> list[Body]:
+    """Bodies whose contacts are those of the scene: not tools, where the method has no step."""
+    if methods[settings.method].steppers:
+        return scene.bodies
+    held = {tool.index for tool in scene.tools}
+    return [body for body in scene.bodies if body.index not in held]
+
+
+def _per_area(settings: Settings, scene: Scene) -> bool:
+    record, _ = methods.resolve(settings.method)
+    return record.per_area(chosen_options(settings, scene))
 
 
 def _times(value: float | None, factor: float) -> float | None:

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tangere.contact.method import methods
 from tangere.viewer.frame import Description, Frame, News, Settings
+from tangere.viewer.method_choice import with_method
 
 if TYPE_CHECKING:
     from tangere.viewer.held_session import HeldSession
@@ -22,7 +24,7 @@ class Director:
         self,
         make: Callable[[Settings], Runner | HeldSession],
         first: Runner | HeldSession,
-        prefer: Callable[[str], str] = lambda scene: "volume",
+        prefer: Callable[[str], str] = lambda scene: methods.default,
     ) -> None:
         """Start the first source.
 
@@ -70,8 +72,8 @@ class Director:
             self.source.obey(order)
         elif self._changing is None or not self._changing.is_alive():
             scene = order.values[0]
-            settings = self.description.settings
-            wanted = replace(settings, scene=scene, method=self._prefer(scene), clutch=False)
+            settings = with_method(self.description.settings, self._prefer(scene))
+            wanted = replace(settings, scene=scene, clutch=False)
             self._changing = threading.Thread(target=self._change, args=(wanted,), daemon=True)
             self._changing.start()
 

@@ -7,15 +7,17 @@ travels through a pipe.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tangere.contact.method import methods
 from tangere.maths.vec import Array
 
 if TYPE_CHECKING:
-    from tangere.contact.volume.method import FrictionRule, Normalization
+    from tangere.contact.method import Control
     from tangere.scene.scene import Scene
 
 # ------------------------------------------------ rows of tables; SI units, world frame
@@ -172,11 +174,10 @@ class Settings:
     """What the page can change and a simulation is built from."""
 
     scene: str
-    method: str = "volume"
+    method: str = methods.default
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Of the method, where not the default; those without an effect wait for their step."""
     integrator: str = "implicit"
-    normalization: Normalization = "patch"
-    friction: FrictionRule = "exact"
-    """Of the explicit step; the implicit one knows the exact rule alone."""
     dt: float = 1e-3
     stiffness_factor: float = 1.0
     damping_factor: float = 1.0
@@ -200,6 +201,21 @@ class Verdict(NamedTuple):
     words: str
     share: float = 0.0
     """Of the limit beyond which it is unstable; 0: there is no limit."""
+
+
+class Offer(NamedTuple):
+    """The chosen method as the page explains it, and what it lets be changed; from its record."""
+
+    words: str
+    citation: str
+    steppers: tuple[str, ...]
+    """To choose from; none where a hand needs a certain one."""
+    controls: tuple[Control, ...]
+    """Of its options, those that have an effect."""
+    values: Mapping[str, Any]
+    """In force, by the options of the controls."""
+    factors: frozenset[str]
+    """What of the materials has an effect: "stiffness", "damping", "friction"."""
 
 
 class Sheet(NamedTuple):
@@ -240,6 +256,7 @@ class Description:
     scene: Scene
     methods: tuple[str, ...]
     """That can be chosen for this scene."""
+    offer: Offer
     verdict: Verdict
     tools: tuple[Sheet, ...] = ()
     block: str = ""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
 from tangere.viewer.frame import Pull
-from tangere.viewer.outlines import rotation_matrices
 
 if TYPE_CHECKING:
     from tangere.scene.scene import Scene
@@ -46,13 +46,13 @@ class Grip:
         self._centre = np.asarray(record.centre, dtype=float)
         self._inverse_inertia = np.linalg.inv(np.asarray(record.inertia, dtype=float))
         view = simulation[body]
-        rotation = rotation_matrices(np.asarray(view.orientation))
+        rotation = rotation_of(np.asarray(view.orientation))
         self._hold = rotation.T @ (np.asarray(point, dtype=float) - np.asarray(view.position))
 
     def pull(self, simulation: Simulation, h: float) -> Pull:
         """Give the body the spring's impulse over `h` seconds, and say what it was."""
         view = simulation[self.body]
-        rotation = rotation_matrices(np.asarray(view.orientation))
+        rotation = rotation_of(np.asarray(view.orientation))
         position = np.asarray(view.position)
         point = position + rotation @ self._hold
         r = rotation @ (self._hold - self._centre)

@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,8 +48,9 @@ from tangere.haptics.layout import (
     ROW_TOOL,
 )
 from tangere.haptics.safety import MEM_OUTSIDE
+from tangere.maths.rotations import quat_conjugate, quat_product, quaternion_of, rotation_of
 from tangere.maths.vec import Array
-from tangere.scene.compile import principal_frame, quat_product, quaternion_of, rotation_of
+from tangere.scene.compile import principal_frame
 from tangere.scene.scene import Scene, Tool
 from tangere.session.replay import without_gaps
 from tangere.session.session import Session
@@ -69,6 +70,7 @@ from tangere.viewer.frame import (
     Verdict,
     history_dtype,
 )
+from tangere.viewer.method_choice import CHANGEABLE, changed, chosen_options, offer, offered
 from tangere.viewer.orders import Order
 from tangere.viewer.runner import Built, builds, carry_motion
 
@@ -76,14 +78,13 @@ if TYPE_CHECKING:
     from tangere.devices.device import Device
     from tangere.trace.trace import Trace
 
-METHODS = ("volume", "point", "penalty")
 FRAME_INTERVAL = 1.0 / 60.0  # [s]
 ROW_INTERVAL = 1.0 / 200.0  # [s] between two rows of the plots
 REACH = 1.0e3  # of the page's handles: nobody drags as far [m]
 SETTLE = 0.3  # [s] without another change until a new session is made: sliders send many
 COUPLING_FACTORS = ("coupling_stiffness_factor", "coupling_damping_factor")
 CLUTCH = 1  # bit of the buttons
-_changeable = frozenset(item.name for item in fields(Settings))
+STEPPER = "implicit"  # that moves a scene with a hand in it
 
 
 class HeldSession:
@@ -110,7 +111,7 @@ class HeldSession:
         self._plain = plain
         self._device = device
         self._rate = rate
-        self._settings = self._wanted = settings
+        self._settings = self._wanted = replace(settings, integrator=STEPPER)
         self._changed = 0.0
         self._begin_afresh = False
         self._record_to = record
@@ -136,7 +137,7 @@ class HeldSession:
         self.steps, self.simulated, self.most_contacts = 0, 0.0, 0
         self.faults: list[str] = []
         self.trace: Trace | None = None
-        self._session = self._make(settings, self._plain(settings.scene))
+        self._session = self._make(self._settings, self._plain(settings.scene))
 
     # ------------------------------------------------------------------ what the page shows
 
@@ -191,6 +192,7 @@ class HeldSession:
             except SceneError as error:
                 self._notice, self._wanted = str(error), self._settings
                 self._replaying = self._record_to = None
+                self.description = self._describe()  # the page's controls go back to what is
             except Exception as error:  # the page must say what happened, whatever it was
                 self._halt(f"{type(error).__name__}: {error}")
 
@@ -207,8 +209,8 @@ class HeldSession:
             self._ask_record(values[0])
         elif verb == "replay":
             self._ask_replay()
-        elif verb in _changeable:
-            self._wanted = replace(self._wanted, **{verb: values[0]})
+        elif verb in CHANGEABLE:
+            self._wanted = changed(self._wanted, verb, values[0])
             self._changed = time.perf_counter()
 
     def _look_after(self) -> None:
@@ -240,7 +242,7 @@ class HeldSession:
         """Other stiffness and damping between hands and tools, from the next contact period on."""
         session = self._session
         original = self._plain(self._settings.scene).tools
-        changed = [_coupled(tool, self._settings) for tool in original]
+        changed = [coupled(tool, self._settings) for tool in original]
         self._couplings = [tool.coupling for tool in changed]
 
         def apply() -> None:
@@ -285,7 +287,7 @@ class HeldSession:
         scene = scaled(plain, settings)
         moved = {} if old is None else self._poses(old)
         for tool in plain.tools:
-            changed = _coupled(scene.bodies[tool.index], settings)
+            changed = coupled(scene.bodies[tool.index], settings)
             if tool.index in moved:
                 position, orientation = moved[tool.index]
                 changed = replace(changed, position=position, orientation=orientation)
@@ -302,7 +304,7 @@ class HeldSession:
             devices = [self._find(*pair) for pair in zip(names, tools, strict=True)]
         return Session(
             scene,
-            method=_method(settings),
+            method=chosen_options(settings, scene),
             device=devices,
             rate=self._rate,
             contact_rate=contact_rate(settings, self._rate),
@@ -469,7 +471,15 @@ class HeldSession:
                 scene.tools, self._couplings, session.devices, strict=True
             )
         ]
-        return Description(next(builds), settings, scene, METHODS, verdict, tuple(sheets))
+        return Description(
+            next(builds),
+            settings,
+            scene,
+            offered(scene),
+            offer(settings, scene),
+            verdict,
+            tuple(sheets),
+        )
 
     @property
     def clutch(self) -> bool:
@@ -503,7 +513,7 @@ class _ToolFrame:
 
     def __init__(self, tool: Tool) -> None:
         _, axes = principal_frame(tool.inertia)
-        self._back = quaternion_of(axes) * (1.0, -1.0, -1.0, -1.0)
+        self._back = quat_conjugate(quaternion_of(axes))
         self._centre, self._grip = tool.centre, tool.grip
 
     def fill(self, shown: Any, row: Array, out: Array) -> None:
@@ -544,7 +554,7 @@ def contact_rate(settings: Settings, rate: float) -> float:
     return min(1.0 / settings.dt, rate) if settings.dt > 0.0 else settings.dt
 
 
-def _coupled(tool: Any, settings: Settings) -> Tool:
+def coupled(tool: Any, settings: Settings) -> Tool:
     """A tool with its mass and its coupling times the factors of the sliders."""
     assert isinstance(tool, Tool)
     heavier = settings.tool_mass_factor
@@ -562,13 +572,6 @@ def _coupled(tool: Any, settings: Settings) -> Tool:
     return replace(
         tool, mass=heavier * tool.mass, inertia=heavier * tool.inertia, coupling=coupling
     )
-
-
-def _method(settings: Settings) -> Any:
-    from tangere.contact.method import methods
-
-    choices = {"normalization": settings.normalization, "friction": settings.friction}
-    return methods.resolve(settings.method)[0].with_choices(choices, "implicit", held=True)
 
 
 def _rate_of(counters: Any, rate: float) -> float:

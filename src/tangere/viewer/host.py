@@ -245,9 +245,7 @@ class Host:
             if old is not None:
                 old.close()
         self._sent = replace(description, block=self._block.name)
-        self._known = Known(
-            frozenset(self._scenes), frozenset(description.methods), len(description.scene.bodies)
-        )
+        self._known = Known.of(self._scenes, description)
         self._outbox.send(self._sent)
 
 

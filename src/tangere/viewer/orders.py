@@ -9,12 +9,16 @@ bent into range: nobody asked for the bent one.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tangere.errors import SceneError
+
+if TYPE_CHECKING:
+    from tangere.contact.method import Control
+    from tangere.viewer.frame import Description
 
 LONGEST = 4096  # [bytes] of an order
 FARTHEST = 1e5  # [m] from the origin of any point
@@ -38,7 +42,22 @@ class Known:
 
     scenes: frozenset[str] = frozenset()
     methods: frozenset[str] = frozenset()
+    steppers: frozenset[str] = frozenset()
+    controls: Mapping[str, Control] = field(default_factory=dict)
+    """By their options."""
     bodies: int = 0
+
+    @classmethod
+    def of(cls, scenes: Iterable[str], description: Description) -> Known:
+        """What an order may refer to while this is shown."""
+        offer = description.offer
+        return cls(
+            frozenset(scenes),
+            frozenset(description.methods),
+            frozenset(offer.steppers),
+            {control.option: control for control in offer.controls},
+            len(description.scene.bodies),
+        )
 
 
 Check = Callable[[Any, Known], Any]
@@ -71,11 +90,6 @@ def body(value: Any, known: Known) -> int:
     return value
 
 
-def one_of(*words: str) -> Check:
-    """Takes one of the words."""
-    return lambda value, known: _word(value, frozenset(words))
-
-
 def scene(value: Any, known: Known) -> str:
     """Takes the name of a scene that can be chosen."""
     return _word(value, known.scenes)
@@ -84,6 +98,31 @@ def scene(value: Any, known: Known) -> str:
 def method(value: Any, known: Known) -> str:
     """Takes a contact method of this scene."""
     return _word(value, known.methods)
+
+
+def stepper(value: Any, known: Known) -> str:
+    """Takes a step that the method can have here."""
+    return _word(value, known.steppers)
+
+
+def option(value: Any, known: Known) -> tuple[str, Any]:
+    """Takes name and value of an option that the method offers here."""
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise OrderError(f"not a name and a value: {_short(value)}")
+    name, chosen = value
+    control = known.controls[_word(name, frozenset(known.controls))]
+    if control.span is None:
+        for allowed in control.choices.values():
+            if type(chosen) is type(allowed) and chosen == allowed:  # 1 is not true
+                return name, allowed
+        raise OrderError(f"{name}: {_short(chosen)} cannot be chosen")
+    least, most, step = control.span
+    taken = number(least, most)(chosen, known)
+    if not isinstance(step, int):
+        return name, taken
+    if taken != round(taken):
+        raise OrderError(f"{name}: {_short(chosen)} is not a whole number")
+    return name, round(taken)
 
 
 def point(value: Any, known: Known) -> tuple[float, ...]:
@@ -101,9 +140,8 @@ ORDERS: dict[str, tuple[Check, ...]] = {
     # what is simulated
     "scene": (scene,),
     "method": (method,),
-    "integrator": (one_of("implicit", "explicit"),),
-    "normalization": (one_of("patch", "none", "fixed"),),
-    "friction": (one_of("exact", "vertex"),),
+    "integrator": (stepper,),
+    "option": (option,),
     "reset": (),
     "pause": (flag,),
     "speed": (number(0.01, 1.0),),  # simulated seconds per second

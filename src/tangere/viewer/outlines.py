@@ -163,14 +163,3 @@ def crisp(vertices: Array, triangles: NDArray[np.integer]) -> tuple[Array, NDArr
     source = np.zeros(count, dtype=np.int64)
     source[group] = vertex
     return vertices[source], group.reshape(-1, 3).astype(np.uint32)
-
-
-def rotation_matrices(quaternions: Array) -> Array:
-    """Rotation matrices of unit quaternions (w, x, y, z), shape (..., 3, 3)."""
-    w, x, y, z = np.moveaxis(quaternions, -1, 0)
-    rows = (
-        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-    )
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)

@@ -166,9 +166,7 @@ class Page:
                 return
         self._description = message
         self._hands.load(message)
-        self._known = Known(
-            frozenset(self._scenes), frozenset(message.methods), len(message.scene.bodies)
-        )
+        self._known = Known.of(self._scenes, message)
 
     def _draw(self) -> None:
         if self._description is None or self._block is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,10 +18,11 @@ from tangere.viewer.frame import RECORD_FAILED, RECORD_RUNS, Verdict
 from tangere.viewer.live import SMALL, Live, si
 from tangere.viewer.stage import PRESSURE_COLOURS, SLIP_COLOUR, STICK_COLOUR, Stage
 from tangere.viewer.tools import FORCE_COLOUR, TORQUE_COLOUR, Tools
-from tangere.viewer.words import INTEGRATORS, METHODS, faults_in_words, help_line
+from tangere.viewer.words import INTEGRATORS, faults_in_words, help_line
 
 if TYPE_CHECKING:
-    from tangere.viewer.frame import Description, Frame, News, Settings, Sheet
+    from tangere.contact.method import Control
+    from tangere.viewer.frame import Description, Frame, News, Offer, Sheet
     from tangere.viewer.server import Server
 
 PLOT_INTERVAL = 0.2  # [s] on the wall between two updates of plots and numbers
@@ -30,15 +31,6 @@ FAULT_SHOWN = 2.0  # [s] that a word about a fault stays, so that it can be read
 PAUSE, RESUME, RESET = "Pause", "Resume", "Reset"
 START, STOP, REPLAY = "Start recording", "Stop recording", "Replay"
 SPEEDS = {"1": 1.0, "1/2": 0.5, "1/5": 0.2, "1/20": 0.05}
-NORMALIZATIONS = {
-    "by patch area (2004)": "patch",
-    "none, per area (2003)": "none",
-    "fixed area, keeps energy": "fixed",
-}
-FRICTIONS = {
-    "exact Coulomb over the patch": "exact",
-    "interpolated from vertices (2004)": "vertex",
-}
 # Sliders of Feel: setting, label, least, most, step, explanation
 CONTACT_SLIDERS = (
     (
@@ -105,7 +97,8 @@ class Panel:
         self._status = gui.add_html("")
         with gui.add_folder("Scene"):
             self._add_scene(list(scenes))
-        with gui.add_folder("Method"):
+        self._method_folder = gui.add_folder("Method")
+        with self._method_folder:
             self._add_method()
         # Folded, so that the plots below are in sight.
         with gui.add_folder("Feel", expand_by_default=False):
@@ -153,26 +146,45 @@ class Panel:
 
     def _add_method(self) -> None:
         gui = self._server.gui
-        self._method = gui.add_dropdown("Method", ("volume",))
+        self._method = gui.add_dropdown("Method", ("",))
         self._about = gui.add_html("")
         self._integrator = gui.add_dropdown("Step", list(INTEGRATORS))
         self._about_step = gui.add_html("")
-        self._normalization = gui.add_dropdown(
-            "Normalised",
-            list(NORMALIZATIONS),
-            hint="What the pressure under a given depth is divided by",
-        )
-        self._friction = gui.add_dropdown(
-            "Friction", list(FRICTIONS), hint="How sliding friction is summed over the patch"
-        )
+        self._controls: tuple[Control, ...] = ()
+        self._options: dict[str, Any] = {}
         self._method.on_update(lambda _: self._ask("method", self._method.value))
         self._integrator.on_update(lambda _: self._ask("integrator", self._integrator.value))
-        self._normalization.on_update(
-            lambda _: self._ask("normalization", NORMALIZATIONS.get(self._normalization.value))
-        )
-        self._friction.on_update(
-            lambda _: self._ask("friction", FRICTIONS.get(self._friction.value))
-        )
+
+    def _offer_options(self, offer: Offer) -> None:
+        """Controls of the method's options, made anew where they are others than before."""
+        if offer.controls == self._controls:
+            return
+        for handle in self._options.values():
+            handle.remove()
+        self._controls = offer.controls
+        with self._method_folder:
+            self._options = {
+                control.option: self._add_option(control, offer.values[control.option])
+                for control in offer.controls
+            }
+
+    def _add_option(self, control: Control, value: Any) -> Any:
+        gui = self._server.gui
+        if control.span is None:
+            handle: Any = gui.add_dropdown(
+                control.label,
+                list(control.choices),
+                initial_value=_key(control.choices, value),
+                hint=control.hint,
+            )
+            handle.on_update(
+                lambda _: self._ask("option", (control.option, control.choices.get(handle.value)))
+            )
+        else:
+            label = f"{control.label} [{control.unit}]" if control.unit else control.label
+            handle = gui.add_slider(label, *control.span, value, hint=control.hint)
+            handle.on_update(lambda _: self._ask("option", (control.option, handle.value)))
+        return handle
 
     def _add_feel(self) -> None:
         self._sliders: dict[str, Any] = {}
@@ -225,7 +237,7 @@ class Panel:
     def _ask(self, verb: str, *values: Any) -> None:
         """Send an order; a control that asks for something impossible goes back to what is."""
         if not self._send(verb, *values) and self._description is not None:
-            self._set_controls(self._description.settings)
+            self._set_controls(self._description)
 
     # ------------------------------------------------------------------ bodies under the mouse
 
@@ -339,44 +351,57 @@ class Panel:
             if not tools or any(t.hand for t in tools)
             else ""
         )
-        sentence, paper = METHODS.get(settings.method, ("", ""))
-        self._about.content = f'<div style="{SMALL}">{sentence} {paper}.</div>'
-        self._about_step.content = f'<div style="{SMALL}">{INTEGRATORS[settings.integrator]}</div>'
+        offer = description.offer
+        about = html.escape(f"{offer.words} {offer.citation}.")
+        self._about.content = f'<div style="{SMALL}">{about}</div>'
+        step = html.escape(INTEGRATORS.get(settings.integrator, ""))
+        self._about_step.content = f'<div style="{SMALL}">{step}</div>'
         words = html.escape(self._descriptions.get(settings.scene, ""))
         self._about_scene.content = f'<div style="{SMALL}">{words}</div>'
-        volume, held = settings.method == "volume", bool(tools)
-        self._integrator.visible = self._about_step.visible = not held
-        self._normalization.visible = volume
-        self._friction.visible = volume and settings.integrator == "explicit"
+        held = bool(tools)
+        self._integrator.visible = len(offer.steppers) > 1
+        self._about_step.visible = bool(offer.steppers)
+        for name, *_ in CONTACT_SLIDERS:
+            self._sliders[name].visible = name.removesuffix("_factor") in offer.factors
+        self._verdict.visible = bool(offer.factors)
+        springs = any(tool.stiffness > 0.0 for tool in tools)  # not so where hand and tool are one
         for name, *_ in TOOL_SLIDERS:
-            self._sliders[name].visible = held
+            self._sliders[name].visible = springs if name.startswith("coupling") else held
         self._hand_verdict.visible = held
         self._device_folder.visible = self._record_folder.visible = held
         elsewhere = any(not tool.hand for tool in tools)
         self._clutch.visible = self._scale.visible = elsewhere
-        if self._method.options != description.methods:
-            self._method.options = description.methods
-        self._set_controls(settings)
+        self._offer_options(offer)
+        self._set_controls(description)
         self._verdict.content = _verdict_html(description.verdict)
         self._hand_verdict.content = "".join(_sheet_verdict(sheet) for sheet in tools)
         self._about_device.content = "".join(_sheet_html(sheet) for sheet in tools)
         self._legend.content = self._legend_html(held)
 
-    def _set_controls(self, settings: Settings) -> None:
+    def _set_controls(self, description: Description) -> None:
+        settings, offer = description.settings, description.offer
+        _choose_from(self._method, description.methods, settings.method)
+        _choose_from(self._integrator, offer.steppers, settings.integrator)
         controls: list[tuple[Any, Any]] = [
             (self._scene, settings.scene),
-            (self._method, settings.method),
-            (self._integrator, settings.integrator),
-            (self._normalization, _key(NORMALIZATIONS, settings.normalization)),
-            (self._friction, _key(FRICTIONS, settings.friction)),
+            *(
+                (self._options[control.option], _key(control.choices, offer.values[control.option]))
+                for control in offer.controls
+                if control.span is None
+            ),
             (self._clutch, settings.clutch),
             (self._scale, settings.scale),
         ]
         for control, value in controls:
             if control.value != value:
                 control.value = value
-        for name, slider in self._sliders.items():
-            value = getattr(settings, name)
+        sliders = [(slider, getattr(settings, name)) for name, slider in self._sliders.items()]
+        sliders += [
+            (self._options[control.option], offer.values[control.option])
+            for control in offer.controls
+            if control.span is not None
+        ]
+        for slider, value in sliders:
             if not np.isfinite(slider.value):
                 slider.value = value
 
@@ -501,7 +526,17 @@ def _member(members: Any, event: Any) -> int:
     return int(members[index if 0 <= index < len(members) else 0])
 
 
-def _key(table: dict[str, str], value: str) -> str:
+def _choose_from(dropdown: Any, choices: tuple[str, ...], value: str) -> None:
+    """Other choices and the chosen one; this first, or the library would choose another."""
+    if not choices:
+        return
+    if dropdown.value != value:
+        dropdown.value = value
+    if dropdown.options != choices:
+        dropdown.options = choices
+
+
+def _key(table: Mapping[str, Any], value: Any) -> str:
     return next(key for key, entry in table.items() if entry == value)
 
 

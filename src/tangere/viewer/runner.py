@@ -14,7 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,8 +32,9 @@ from tangere.viewer.frame import (
     history_dtype,
 )
 from tangere.viewer.hand import Grip
+from tangere.viewer.method_choice import CHANGEABLE, changed, offer, offered
 from tangere.viewer.orders import Order
-from tangere.viewer.watch import REMEDY, Watch
+from tangere.viewer.watch import REMEDY, RESET, Watch
 
 if TYPE_CHECKING:
     from tangere.scene.scene import Scene
@@ -45,10 +46,8 @@ LONGEST_FRAME = 2.0 * FRAME  # [s] simulated for one frame at most, so that no b
 PULL_INTERVAL = 0.004  # [s] between two impulses of the pulling spring
 SMOOTHING = 0.1  # weight of the newest frame in the shown step time and real-time factor
 LEAST_GRAVITY = 1.0  # [m/s²] a push reckons with at least this
-METHODS = ("volume", "point")
 
 builds = itertools.count(1)  # numbers of descriptions, over all scenes of a session
-_changeable = frozenset(item.name for item in fields(Settings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,7 @@ class Runner:
     def obey(self, order: Order) -> None:
         """Carry out what the page asks."""
         verb, values = order
-        if verb in _changeable:
+        if verb in CHANGEABLE:
             self.configure(**{verb: values[0]})
         elif verb == "reset":
             self.reset()
@@ -166,7 +165,11 @@ class Runner:
         """Nothing here depends on the page."""
 
     def configure(self, **changes: Any) -> None:
-        """Rebuild with other settings; the motion goes on unless the scene or the step changes."""
+        """Rebuild with other settings; the motion goes on unless the scene or the step changes.
+
+        Args:
+            changes: Fields of `Settings`, or `option` with a name and a value.
+        """
         self._orders.put(lambda: self._want(**changes))
 
     def reset(self) -> None:
@@ -269,7 +272,7 @@ class Runner:
             simulation.step(n)
 
     def _remedy(self) -> str:
-        return REMEDY[self._built.simulation.integrator]
+        return REMEDY.get(self._built.simulation.integrator, RESET)
 
     def _halt(self, words: str) -> None:
         words = f"Stopped at t = {self._time():.2f} s: {words}."
@@ -280,7 +283,8 @@ class Runner:
     # ------------------------------------------------------------------ orders, carried out
 
     def _want(self, **changes: Any) -> None:
-        self._wanted = replace(self._wanted, **changes)
+        for what, value in changes.items():
+            self._wanted = changed(self._wanted, what, value)
 
     def _restart(self) -> None:
         self._fresh = True
@@ -300,6 +304,7 @@ class Runner:
             new = self._build(wanted)
         except SceneError as error:
             self._notice, self._wanted = str(error), old.settings
+            self.description = self._describe()  # the page's controls go back to what is
             return
         if keep:
             carry_motion(old.simulation, new.simulation, len(new.scene.bodies))
@@ -345,7 +350,15 @@ class Runner:
 
     def _describe(self) -> Description:
         built = self._built
-        return Description(next(builds), built.settings, built.scene, METHODS, stability(built))
+        settings, scene = built.settings, built.scene
+        return Description(
+            next(builds),
+            settings,
+            scene,
+            offered(scene),
+            offer(settings, scene),
+            stability(built),
+        )
 
     def _snapshot(self) -> Frame:
         simulation = self._built.simulation

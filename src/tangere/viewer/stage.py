@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tangere.geometry.shapes import Mesh
+from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
 from tangere.viewer.outlines import (
     Edges,
@@ -26,7 +27,6 @@ from tangere.viewer.outlines import (
     overlap_corners,
     patch_polygon,
     plane_axes,
-    rotation_matrices,
 )
 
 if TYPE_CHECKING:
@@ -400,7 +400,7 @@ class Stage:
 
     def _polygons(self, frame: Frame, contacts: Any) -> list[Array]:
         """Outline of every contact patch [m], strongest contacts first."""
-        rotations = rotation_matrices(frame.orientations)
+        rotations = rotation_of(frame.orientations)
         floors = self._loaded().floors
         placed: dict[int, list[Edges]] = {}
 
@@ -444,7 +444,7 @@ class Stage:
         self.send(self._springs, "visible", bool(springs))
         if not springs:
             return
-        rotations = rotation_matrices(frame.orientations)
+        rotations = rotation_of(frame.orientations)
         lines = []
         for spring in springs:
             a = frame.positions[spring.body_a] + rotations[spring.body_a] @ spring.anchor_a
@@ -512,7 +512,7 @@ def _bounds(scene: Scene, surfaces: list[Any], everything: bool) -> tuple[Array,
     for wanted in (False, True):
         for body, (vertices, _) in zip(scene.bodies, surfaces, strict=True):
             if body.fixed is wanted:
-                corners.append(vertices @ rotation_matrices(body.orientation).T + body.position)
+                corners.append(vertices @ rotation_of(body.orientation).T + body.position)
         if corners and not everything:
             break
     if not corners:

@@ -17,8 +17,8 @@ FAR = 1e3  # distance at which a body has left, in sizes of the scene
 # that flings bodies stays far below; contacts past the explicit step's limit soon exceed it.
 MOST_GAIN = 200.0
 LEAST_GRAVITY = 1.0  # [m/s²] the gain is measured with at least this
+RESET = "press Reset"
 REMEDY = {
-    "implicit": "press Reset",
     "explicit": "lower stiffness or damping, or take the implicit step, and press Reset",
 }
 

@@ -1,4 +1,4 @@
-"""What the page says: help, methods, limits and faults in plain sentences, all in one place."""
+"""What the page says: help, steps, limits and faults in plain sentences, all in one place."""
 
 from __future__ import annotations
 
@@ -26,21 +26,6 @@ PULL_HELP = "Drag a body: a spring pulls it. Drag beside it to turn the view, sc
 HOLD_HELP = "Drag the handles: you hold the {tools}."
 LOOK_HELP = "Drag beside them to turn the view, scroll to zoom."
 
-METHODS = {
-    "volume": (
-        "Springs, dampers and friction are integrated over the whole overlap of two bodies.",
-        "Hasegawa &amp; Sato, Computer Graphics Forum 23 (2004)",
-    ),
-    "point": (
-        "One spring, damper and friction force at the deepest point of each overlap.",
-        "The usual penalty method, which Hasegawa &amp; Sato (2004) compare with",
-    ),
-    "penalty": (
-        "Points of one surface inside the distance field of the other press back, grouped into a "
-        "few planes that the servo knows.",
-        "Otaduy &amp; Lin, World Haptics Conference (2005)",
-    ),
-}
 INTEGRATORS = {
     "implicit": "All contact forces are solved for together, as of the end of the step: stable at "
     "any stiffness, and it knows where all energy went.",

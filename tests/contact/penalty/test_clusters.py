@@ -10,21 +10,23 @@ import pytest
 import tangere as tg
 from tangere.contact.penalty.clusters import NEAR
 from tangere.contact.penalty.contacts import (
+    CLUSTER_BODY,
+    CLUSTER_DEPTH,
+    CLUSTER_WEIGHT,
+)
+from tangere.contact.penalty.options import Penalty
+from tangere.contact.penalty.tool_contact import PenaltyContact
+from tangere.contact_planes import (
     PLANE_ANCHOR,
-    PLANE_BODY,
     PLANE_DAMPING,
-    PLANE_DEPTH,
     PLANE_NAME,
     PLANE_NORMAL,
     PLANE_POINT,
     PLANE_STIFFNESS,
     PLANE_TOLERANCE,
     PLANE_VELOCITY,
-    PLANE_WEIGHT,
 )
-from tangere.contact.penalty.method import Penalty
-from tangere.contact.penalty.tool_contact import PenaltyContact
-from tangere.geometry.checks import rotation
+from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
 
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
@@ -50,7 +52,7 @@ def about_x(angle: float) -> Array:
 
 def wrench_of(planes: Array, y: Array) -> Array:
     """Force and torque of the planes on a tool at another pose, law of a haptic loop."""
-    turn, total = rotation(y[3:7]), np.zeros(6)
+    turn, total = rotation_of(y[3:7]), np.zeros(6)
     for p in planes:
         a, n = turn @ p[PLANE_POINT : PLANE_POINT + 3], p[PLANE_NORMAL : PLANE_NORMAL + 3]
         below = n @ (y[:3] + a - p[PLANE_ANCHOR : PLANE_ANCHOR + 3]) + p[PLANE_TOLERANCE]
@@ -70,8 +72,8 @@ def test_a_cube_on_a_floor_is_carried_by_its_whole_face() -> None:
     assert contact.response.wrench[:3] == pytest.approx([0, 0, K * s], rel=1e-6)
     assert contact.response.stiffness[2, 2] == pytest.approx(K, rel=1e-6)
     assert contact.depth == pytest.approx(0.5e-3, rel=1e-6)
-    assert planes[:, PLANE_BODY].tolist() == [-1.0] * len(planes)
-    assert planes[:, PLANE_WEIGHT].sum() == pytest.approx(1.0, rel=1e-12)
+    assert planes[:, CLUSTER_BODY].tolist() == [-1.0] * len(planes)
+    assert planes[:, CLUSTER_WEIGHT].sum() == pytest.approx(1.0, rel=1e-12)
     # the samples are not symmetric: the centre of pressure is off by a share of their spacing
     assert np.abs(contact.response.wrench[3:]).max() < 0.1 * K * s * 0.005
 
@@ -132,7 +134,7 @@ def test_the_force_is_continuous_as_contact_begins() -> None:
         (CUBE, about_x(0.6)),
         (CUBE, corner),
     ):
-        low = (tool.surface()[0] @ rotation(np.asarray(q)).T)[:, 2].min()
+        low = (tool.surface()[0] @ rotation_of(np.asarray(q)).T)[:, 2].min()
         contact = PenaltyContact(
             tool, [tg.Box((0.1, 0.1, 0.04))], options=Penalty(stiffness=K, tolerance=D)
         )
@@ -214,7 +216,7 @@ def test_a_body_touched_late_gets_a_plane_beyond_the_most() -> None:
         CUBE, floors=[((0, 0, 1), 0.0), ((1, 0, 0), -0.0202)], options=coarse(clusters=1)
     )
     planes = contact.update(row((0, 0, 0.0199)))
-    assert sorted(planes[:, PLANE_BODY]) == [-2.0, -1.0]
+    assert sorted(planes[:, CLUSTER_BODY]) == [-2.0, -1.0]
 
 
 @pytest.mark.nojit
@@ -240,7 +242,9 @@ def test_stiffness_and_damping_are_the_derivatives_of_the_wrench() -> None:
                 z[3:7] = [w - half @ v, *(v + w * half + np.cross(half, v))]
             # the turn moves the arm that the damper sees: compare springs alone
             z[7:] = 0.0
-            sides.append(wrench_of(np.where(np.arange(19) == PLANE_DAMPING, 0.0, planes), z))
+            sides.append(
+                wrench_of(np.where(np.arange(planes.shape[1]) == PLANE_DAMPING, 0.0, planes), z)
+            )
         slope = (sides[0] - sides[1]) / (2 * step)
         spring = r.stiffness[:, k]
         if k < 3:
@@ -264,7 +268,7 @@ def test_every_body_gets_minus_what_the_tool_gets() -> None:
     bodies = [row((0.0395, 0.005, 0.02)), row((-0.0398, 0.0, 0.021), UPRIGHT, (0.1, 0, 0))]
     y = row((0, 0, 0.0198), about_x(0.01), (0, 0, -0.01))
     planes = contact.update(y, bodies)
-    assert set(planes[:, PLANE_BODY]) == {0.0, 1.0, -1.0}
+    assert set(planes[:, CLUSTER_BODY]) == {0.0, 1.0, -1.0}
     wrench, reactions = contact.response.wrench, contact.response.reactions
     assert reactions[:, :3].sum(axis=0) == pytest.approx(-wrench[:3], rel=1e-13, abs=1e-15)
     # moments about the world's origin
@@ -286,7 +290,7 @@ def test_an_approaching_tool_gets_its_plane_ahead_of_the_impact() -> None:
     assert fast[:, PLANE_STIFFNESS].sum() == pytest.approx(K, rel=1e-9)
     later = wrench_of(fast, row((0, 0, 0.02)))
     assert later[2] == pytest.approx(K * D, rel=1e-3)
-    assert fast[:, PLANE_DEPTH] == pytest.approx(-0.002, rel=1e-6)
+    assert fast[:, CLUSTER_DEPTH] == pytest.approx(-0.002, rel=1e-6)
 
 
 @pytest.mark.nojit
@@ -300,7 +304,7 @@ def test_a_new_group_takes_over_within_the_blend() -> None:
         contact.update(row((0, 0, 0.0198)), period=1e-3)
         planes = contact.planes
         assert contact.response.stiffness[2, 2] == pytest.approx(K, rel=1e-6)
-        shares.append(planes[:, PLANE_WEIGHT].min() if len(planes) > 1 else 0.0)
+        shares.append(planes[:, CLUSTER_WEIGHT].min() if len(planes) > 1 else 0.0)
     assert shares[0] < 0.1
     assert shares[-1] > 0.25
     assert np.diff(shares[:10]).min() > 0.0

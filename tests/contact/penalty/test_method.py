@@ -8,11 +8,11 @@ from oracles.surface import signed_distance, unsigned_distance
 
 import tangere as tg
 from tangere.contact.penalty.field import bodies_of, distance_field, sample_field
-from tangere.contact.penalty.method import Penalty
+from tangere.contact.penalty.options import Penalty
 from tangere.contact.penalty.tool_contact import ContactSet, PenaltyContact, solid
 from tangere.errors import SceneError
-from tangere.geometry.checks import rotation
 from tangere.geometry.shapes import Shape
+from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
 from tangere.scene.utensils import cup, spoon
 
@@ -31,7 +31,7 @@ def turned(angle: float, axis: tuple[float, float, float] = (0.6, 0.0, 0.8)) -> 
 
 def moved(shape: Shape, position: Array, quaternion: Array) -> Array:
     vertices, _ = shape.surface()
-    return np.asarray(vertices @ rotation(quaternion).T + position)
+    return np.asarray(vertices @ rotation_of(quaternion).T + position)
 
 
 def check_promises(
@@ -42,7 +42,7 @@ def check_promises(
     assert np.linalg.norm(c.n, axis=1) == pytest.approx(1.0, abs=1e-12)
     assert np.einsum("ij,ij->i", c.n, c.p - c.p0) == pytest.approx(c.delta, abs=1e-12)
     assert (c.delta >= -reach).all()
-    assert c.r @ rotation(quaternion).T + place == pytest.approx(c.p, abs=1e-12)
+    assert c.r @ rotation_of(quaternion).T + place == pytest.approx(c.p, abs=1e-12)
     tool_faces, body_faces = tool.surface()[1], body.surface()[1]
     tool_vertices, body_vertices = moved(tool, place, quaternion), body.surface()[0]
     assert (unsigned_distance(c.p, tool_vertices, tool_faces) <= c.err).all()
@@ -110,7 +110,7 @@ def test_no_point_within_reach_is_missed() -> None:
         solid(s, spacing=COARSE.spacing, tolerance=D, samples=COARSE.samples)
         for s in (WEDGE, BLOCK)
     )
-    turn = rotation(quaternion)
+    turn = rotation_of(quaternion)
     expected = 0
     for points, field, shift, r in (
         (made.samples.points, other.field, pose[0], turn),
@@ -179,9 +179,11 @@ def test_poses_refer_to_the_given_frames() -> None:
     framed = PenaltyContact(
         WEDGE, [BLOCK], options=COARSE, tool_frame=(centre, q), body_frames=[(home, body_turn)]
     )
-    found = framed.query((pose[0] + rotation(pose[1]) @ centre, q), body_poses=[(home, body_turn)])
+    found = framed.query(
+        (pose[0] + rotation_of(pose[1]) @ centre, q), body_poses=[(home, body_turn)]
+    )
     assert found.p == pytest.approx(expected.p, abs=1e-12)
-    assert found.r == pytest.approx((expected.r - centre) @ rotation(q), abs=1e-12)
+    assert found.r == pytest.approx((expected.r - centre) @ rotation_of(q), abs=1e-12)
 
 
 @pytest.mark.nojit

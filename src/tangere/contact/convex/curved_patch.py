@@ -34,6 +34,8 @@ from tangere.collision.solids import (
     POLYGON,
     Face,
     Solid,
+    edge_count,
+    edge_of,
     face_of,
     generator,
     radius_at,
@@ -526,17 +528,13 @@ def _clip_ring(ring: PtrF8, spare: PtrF8, count: int, on: Face, point: Vec3, out
             count = _clip_side(ring, spare, count, -a1, -a2, middle + a1 * cx + a2 * cy)
         return count
     if on.outline == POLYGON:
-        loop = off(on.hull.loops, on.hull.loop_start[on.number])
-        corners = on.hull.loop_start[on.number + 1] - on.hull.loop_start[on.number]
-        j = loop[corners - 1]
-        for k in range(corners):
-            i, j = j, loop[k]
-            v, w = off(on.hull.verts, 3 * i), off(on.hull.verts, 3 * j)
-            inward = cross(on.normal, (w[0] - v[0], w[1] - v[1], w[2] - v[2]))
+        for k in range(edge_count(on)):
+            start, edge = edge_of(on, k)
+            inward = cross(on.normal, edge)
             size = norm(inward)
             a1, a2 = dot(inward, t1) / size, dot(inward, t2) / size
-            away = (point[0] - v[0], point[1] - v[1], point[2] - v[2])
-            count = _clip_side(ring, spare, count, a1, a2, dot(inward, away) / size)
+            a0 = dot(inward, sub(point, start)) / size
+            count = _clip_side(ring, spare, count, a1, a2, a0)
     return count
 
 

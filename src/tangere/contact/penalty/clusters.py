@@ -31,30 +31,32 @@ import numpy as np
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI8, local_f8, off, ptr
 from tangere.contact.penalty.contacts import (
+    CLUSTER_BODY,
+    CLUSTER_DEPTH,
+    CLUSTER_FORCE,
+    CLUSTER_WEIGHT,
     CONTACT_AREA,
     CONTACT_BODY,
     CONTACT_DEPTH,
     CONTACT_LOCAL,
     CONTACT_NORMAL,
-    MAX_PLANES,
+    NCLUSTER,
     NCONTACT,
-    NPLANE,
     NPOSE,
+    POSE_OMEGA,
+    POSE_QUATERNION,
+    POSE_VELOCITY,
+)
+from tangere.contact_planes import (
+    MAX_PLANES,
     PLANE_ANCHOR,
-    PLANE_BODY,
     PLANE_DAMPING,
-    PLANE_DEPTH,
-    PLANE_FORCE,
     PLANE_NAME,
     PLANE_NORMAL,
     PLANE_POINT,
     PLANE_STIFFNESS,
     PLANE_TOLERANCE,
     PLANE_VELOCITY,
-    PLANE_WEIGHT,
-    POSE_OMEGA,
-    POSE_QUATERNION,
-    POSE_VELOCITY,
 )
 from tangere.maths.quat import matrix_into, turn, turn_back
 from tangere.maths.vec import Array, LongArray, add, axpy, cross, dot, norm, scale, sub
@@ -145,7 +147,7 @@ def new_clusters(contacts: int) -> Clusters:
 def new_response(partners: int) -> Response:
     """Arrays for the contact with so many bodies and floors."""
     return Response(
-        np.zeros((MAX_PLANES, NPLANE)),
+        np.zeros((MAX_PLANES, NCLUSTER)),
         np.zeros(6),
         np.zeros((6, 6)),
         np.zeros((6, 6)),
@@ -473,7 +475,7 @@ def _planes(
             arm = sub(anchor, (b[0], b[1], b[2]))
             v = (b[POSE_VELOCITY], b[POSE_VELOCITY + 1], b[POSE_VELOCITY + 2])
             u = add(v, cross(omega, arm))
-        plane = off(out, NPLANE * count)
+        plane = off(out, NCLUSTER * count)
         for k in range(3):
             plane[PLANE_POINT + k] = r[k]
             plane[PLANE_ANCHOR + k] = anchor[k]
@@ -482,10 +484,10 @@ def _planes(
         plane[PLANE_STIFFNESS] = factor * law[2 * partner]
         plane[PLANE_DAMPING] = factor * law[2 * partner + 1]
         plane[PLANE_TOLERANCE] = w.tolerance
-        plane[PLANE_DEPTH] = depth
-        plane[PLANE_BODY] = body
+        plane[CLUSTER_DEPTH] = depth
+        plane[CLUSTER_BODY] = body
         plane[PLANE_NAME] = c[NAME]
-        plane[PLANE_WEIGHT] = share
+        plane[CLUSTER_WEIGHT] = share
         count += 1
     return count
 
@@ -510,16 +512,16 @@ def _total(count: int, poses: Array, r_tool: PtrF8, bodies: int, response: Respo
     omega = (pose[POSE_OMEGA], pose[POSE_OMEGA + 1], pose[POSE_OMEGA + 2])
     h = local_f8(6)
     for j in range(count):
-        plane = off(ptr(response.planes), NPLANE * j)
+        plane = off(ptr(response.planes), NCLUSTER * j)
         n = (plane[PLANE_NORMAL], plane[PLANE_NORMAL + 1], plane[PLANE_NORMAL + 2])
         a = turn(r_tool, (plane[PLANE_POINT], plane[PLANE_POINT + 1], plane[PLANE_POINT + 2]))
         u = (plane[PLANE_VELOCITY], plane[PLANE_VELOCITY + 1], plane[PLANE_VELOCITY + 2])
-        below = plane[PLANE_DEPTH] + plane[PLANE_TOLERANCE]
+        below = plane[CLUSTER_DEPTH] + plane[PLANE_TOLERANCE]
         speed = dot(n, sub(add(v, cross(omega, a)), u))
         k_plane, b_plane = plane[PLANE_STIFFNESS], plane[PLANE_DAMPING]
         s = k_plane * below + b_plane * speed
-        plane[PLANE_FORCE] = s if below > 0.0 and s > 0.0 else 0.0
-        if plane[PLANE_FORCE] == 0.0:
+        plane[CLUSTER_FORCE] = s if below > 0.0 and s > 0.0 else 0.0
+        if plane[CLUSTER_FORCE] == 0.0:
             continue
         force = scale(-s, n)
         arm = cross(a, n)
@@ -539,7 +541,7 @@ def _total(count: int, poses: Array, r_tool: PtrF8, bodies: int, response: Respo
         for i in range(3):
             for k in range(3):
                 stiff[6 * (3 + i) + 3 + k] -= a[i] * force[k] - (inner if i == k else 0.0)
-        body = int(plane[PLANE_BODY])
+        body = int(plane[CLUSTER_BODY])
         row = off(reactions, 6 * (body if body >= 0 else bodies - 1 - body))
         point = add(a, (pose[0], pose[1], pose[2]))
         if body >= 0:

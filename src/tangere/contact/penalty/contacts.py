@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tangere.contact_planes import NPLANE
+
 # ------------------------------------------------ one contact
 CONTACT_POINT = 0  # 3: p on the tool, world [m]
 CONTACT_ANCHOR = 3  # 3: p0 on the scene, world [m]
@@ -20,19 +22,10 @@ POSE_VELOCITY = 7  # 3: of the frame's origin [m/s]
 POSE_OMEGA = 10  # 3: [rad/s], world axes
 NPOSE = 13
 
-# ------------------------------------------------ one plane: what stands for a cluster of contacts
-# The point r of the tool presses with s = k (δ + d) + b n·(v + ω × Rr − u), δ = n·(x + Rr − p0)
-MAX_PLANES = 16
-PLANE_POINT = 0  # 3: r, tool's frame [m]
-PLANE_ANCHOR = 3  # 3: p0, world [m]
-PLANE_NORMAL = 6  # 3: n, out of the tool
-PLANE_STIFFNESS = 9  # k, with the share and the blend of the plane [N/m]
-PLANE_DAMPING = 10  # b [N s/m]
-PLANE_TOLERANCE = 11  # d [m]
-PLANE_VELOCITY = 12  # 3: u, of the surface touched [m/s]
-PLANE_DEPTH = 15  # δ [m]
-PLANE_BODY = 16  # as of a contact
-PLANE_NAME = 17  # whole number > 0, the same from update to update
-PLANE_WEIGHT = 18  # share of its body's contact weight
-PLANE_FORCE = 19  # s of the last update [N]
-NPLANE = 20
+# ------------------------------------------------ what stands for a cluster of contacts
+# A contact plane without friction, followed by what only the clusters need.
+CLUSTER_DEPTH = NPLANE  # δ [m]
+CLUSTER_BODY = NPLANE + 1  # as of a contact
+CLUSTER_WEIGHT = NPLANE + 2  # share of its body's contact weight
+CLUSTER_FORCE = NPLANE + 3  # s of the last update [N]
+NCLUSTER = NPLANE + 4

@@ -27,6 +27,7 @@ from tangere.contact.penalty.clusters import (
     new_response,
 )
 from tangere.contact.penalty.contacts import (
+    CLUSTER_DEPTH,
     CONTACT_ANCHOR,
     CONTACT_BODY,
     CONTACT_DEPTH,
@@ -36,14 +37,13 @@ from tangere.contact.penalty.contacts import (
     CONTACT_POINT,
     NCONTACT,
     NPOSE,
-    PLANE_DEPTH,
     POSE_OMEGA,
     POSE_POSITION,
     POSE_QUATERNION,
     POSE_VELOCITY,
 )
 from tangere.contact.penalty.field import Field, distance_field
-from tangere.contact.penalty.method import Penalty
+from tangere.contact.penalty.options import Penalty
 from tangere.contact.penalty.query import (
     COUNT,
     NTALLY,
@@ -55,7 +55,8 @@ from tangere.contact.penalty.query import (
 )
 from tangere.contact.penalty.samples import Samples, surface_samples
 from tangere.errors import SceneError
-from tangere.geometry.checks import number, rotation, unit, vector
+from tangere.geometry.checks import number, unit, vector
+from tangere.maths.rotations import quat_conjugate, rotation_of
 from tangere.maths.vec import Array, LongArray, norm
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ class PenaltyContact:
         *,
         period: float = 1e-3,
     ) -> Array:
-        """Planes of the contact with everything in a new place, shape (planes, NPLANE).
+        """Planes of the contact with everything in a new place, shape (planes, NCLUSTER).
 
         The array is overwritten by the next call, as are `response` and `contacts`.
 
@@ -266,7 +267,7 @@ class PenaltyContact:
 
     @property
     def planes(self) -> Array:
-        """Planes of the last update, shape (planes, NPLANE)."""
+        """Planes of the last update, shape (planes, NCLUSTER)."""
         return self.response.planes[: self.clusters.state[STATE_PLANES]]
 
     @property
@@ -277,7 +278,7 @@ class PenaltyContact:
     @property
     def depth(self) -> float:
         """Deepest overlap of a plane of the last update [m]; 0 without planes."""
-        return float(self.planes[:, PLANE_DEPTH].max(initial=0.0))
+        return float(self.planes[:, CLUSTER_DEPTH].max(initial=0.0))
 
     def _check_poses(self) -> None:
         poses = self.placed.poses
@@ -326,8 +327,8 @@ def _inverse_frame(frame: Frame | None) -> Array:
         return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
     position = vector(frame[0], "PenaltyContact frame position")
     turned = unit(frame[1], "PenaltyContact frame orientation (w, x, y, z)", 4)
-    back = turned * np.array([1.0, -1.0, -1.0, -1.0])
-    return np.concatenate((-rotation(back) @ position, back))
+    back = quat_conjugate(turned)
+    return np.concatenate((-rotation_of(back) @ position, back))
 
 
 def _floor(floor: tuple[ArrayLike, float]) -> Array:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Literal, get_args
 
+from tangere.contact.convex.method import convex_stepper, convex_tool_side, warm_up_convex
 from tangere.contact.convex.options import ContactOptions
 from tangere.contact.method import Control, Method
 from tangere.errors import SceneError, choose
 
 if TYPE_CHECKING:
-    from tangere.haptics.layout import Rig
     from tangere.scene.compile import Compiled
     from tangere.scene.scene import Body, Floor, Scene
-    from tangere.session.tool_side import ToolSide
     from tangere.steppers.stepper import Stepper
 
 Normalization = Literal["patch", "none", "fixed"]
@@ -44,10 +44,14 @@ class Volume:
         choose("Volume algorithm", self.algorithm, get_args(Algorithm))
 
 
+def _per_area(options: Volume) -> bool:
+    return options.normalization == "none"
+
+
 def _check(scene: Scene, options: Volume, stepper: str) -> None:
     if options.friction == "vertex" and stepper == "implicit":
         raise SceneError("Volume friction 'vertex' needs integrator='explicit'")
-    if options.normalization == "none":
+    if _per_area(options):
         things: list[Body | Floor] = [*scene.bodies, *scene.floors]
         for thing in things:
             if thing.material.stiffness is None or thing.material.damping is None:
@@ -58,28 +62,13 @@ def _check(scene: Scene, options: Volume, stepper: str) -> None:
 
 
 def _stepper(arrays: Compiled, options: Volume, stepper: str, dt: float) -> Stepper:
-    from tangere.steppers.rigid import rigid_stepper
-
     chosen = ContactOptions(
         False,
         get_args(Normalization).index(options.normalization),
         get_args(FrictionRule).index(options.friction),
         get_args(Algorithm).index(options.algorithm),
     )
-    return rigid_stepper(arrays, chosen, stepper, dt)
-
-
-def _tool_side(scene: Scene, options: Any, dt: float, rigs: list[Rig]) -> ToolSide:
-    from tangere.session.scene_side import SceneSide
-
-    return SceneSide(scene, options, dt, rigs)
-
-
-def _warm_up() -> None:
-    from tangere.warmup import step_block, touch_floor
-
-    step_block("volume")
-    touch_floor("volume")
+    return convex_stepper(arrays, chosen, stepper, dt)
 
 
 METHOD = Method(
@@ -90,8 +79,8 @@ METHOD = Method(
     citation="Hasegawa & Sato, Computer Graphics Forum 23 (2004)",
     steppers=("implicit", "explicit"),
     stepper=_stepper,
-    tool_side=_tool_side,
-    warm_up=_warm_up,
+    tool_side=convex_tool_side,
+    warm_up=partial(warm_up_convex, "volume"),
     controls=(
         Control(
             "normalization",
@@ -115,5 +104,6 @@ METHOD = Method(
             held=False,
         ),
     ),
+    per_area=_per_area,
     check=_check,
 )

@@ -17,8 +17,8 @@ import numpy as np
 
 import tangere as tg
 from tangere.geometry.shapes import Shape
+from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
-from tangere.scene.compile import rotation_of
 
 GRAVITY = 9.81  # [m/s²]
 SIZE = (0.05, 0.4)  # [m]
@@ -242,11 +242,6 @@ def ball_overlaps(positions: Array) -> Array:
         )
     )
     return np.asarray(-gaps[gaps < 0.0])
-
-
-def rotations_of(sim: tg.Simulation) -> Array:
-    """Rotation matrices of all bodies, (n, 3, 3)."""
-    return np.array([rotation_of(q) for q in sim.orientations])
 
 
 def _log_uniform(rng: np.random.Generator, span: tuple[float, float]) -> float:

@@ -1,0 +1,69 @@
+"""What the page offers of contact methods, and what was chosen: all of it from their records."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from tangere.contact.method import methods
+from tangere.viewer.frame import Offer, Settings
+
+if TYPE_CHECKING:
+    from tangere.scene.scene import Scene
+
+OPTION = "option"  # an order: one option of the method, as a name and a value
+CHANGEABLE = frozenset(item.name for item in fields(Settings)) - {"options"} | {OPTION}
+
+
+def offered(scene: Scene) -> tuple[str, ...]:
+    """Methods that a scene can have; without a tool in a hand, those that can move it."""
+    return tuple(
+        name
+        for name, record in methods.items()
+        if (record.steppers or scene.tools) and record.accepts(scene)
+    )
+
+
+def offer(settings: Settings, scene: Scene) -> Offer:
+    """The chosen method on the page."""
+    record, held = methods[settings.method], bool(scene.tools)
+    controls = tuple(record.controls_for(settings.integrator, held))
+    options = chosen_options(settings, scene)
+    return Offer(
+        record.words,
+        record.citation,
+        () if held else record.steppers,
+        controls,
+        {control.option: getattr(options, control.option) for control in controls},
+        record.factors_for(scene),
+    )
+
+
+def chosen_options(settings: Settings, scene: Scene) -> Any:
+    """Options of the method as they are in force."""
+    record, _ = methods.resolve(settings.method)
+    return record.with_choices(settings.options, settings.integrator, bool(scene.tools))
+
+
+def changed(settings: Settings, what: str, value: Any) -> Settings:
+    """Settings after an order of `CHANGEABLE`."""
+    if what == OPTION:
+        option, chosen = value
+        others = {name: v for name, v in settings.options.items() if name != option}
+        default = getattr(methods.resolve(settings.method)[1], option)
+        return replace(
+            settings, options=others if chosen == default else {**others, option: chosen}
+        )
+    if what == "method":
+        return with_method(settings, value)
+    return replace(settings, **{what: value})
+
+
+def with_method(settings: Settings, method: str) -> Settings:
+    """Another method, with its own options, and with a step that it can have."""
+    if method == settings.method:
+        return settings
+    steppers = methods.resolve(method)[0].steppers
+    keep = not steppers or settings.integrator in steppers
+    integrator = settings.integrator if keep else steppers[0]
+    return replace(settings, method=method, options={}, integrator=integrator)
