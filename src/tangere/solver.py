@@ -155,20 +155,20 @@ class Ahead(NamedTuple):
 
 
 class Elements(NamedTuple):
-    """Contacts (and springs) of one implicit step, see elements.columns.
+    """Elements (contacts and springs) of one implicit step, see elements.columns.
 
     | field  | meaning                                                     | shape      |
-    | used   | contacts, polygons and fan points in use                    | (3,)       |
+    | used   | elements, polygons and fan points in use                    | (3,)       |
     | ints   | see `EI_…`                                                  | (c, NEI)   |
     | floats | see `EF_…`                                                  | (c, NEF)   |
     | corners | corners of each polygon of a patch                         | (p,)       |
     | fan    | x, y about the centre and depth: apex, then corners         | (v, 3)     |
     | slip_z | friction over its limit at the points of the triangle that  |            |
-    |        | ends at this corner, as a vector each, by the last round:   |            |
-    |        | a guess, so single precision does                           | (v, 12)    |
+    |        | ends at this corner, a vector z each, of the last iteration |            |
+    |        | (a guess, so single precision does)                         | (v, 12)    |
     | start  | first entry of each island in `list`                        | (n+1,)     |
-    | list   | contacts by island                                          | (c,)       |
-    | first  | first contact of each edge of the graph                     | (c,)       |
+    | list   | elements by island                                          | (c,)       |
+    | first  | first element of each edge of the graph                     | (c,)       |
     """
 
     used: LongArray

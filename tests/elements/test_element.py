@@ -1,12 +1,16 @@
-"""Contacts that could give more energy than they have yield beforehand, and no others."""
+"""Kinds are told apart in one place; contacts that could give too much energy yield beforehand."""
 
 from __future__ import annotations
+
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from implicit.touching import Contact, polygon
 from numpy.typing import NDArray
 
+import tangere
 from tangere._jit import kernel
 from tangere._ptr import pointers
 from tangere.elements import columns as record
@@ -82,3 +86,11 @@ def test_others_are_left_alone(excess: float, bounces: float, yields: bool) -> N
     before = depths(contact)
     _yield_early(contact.v, DT)
     assert (depths(contact) != before).any() == yields
+
+
+def test_kinds_are_told_apart_in_one_place() -> None:
+    """Elsewhere a kind is written, by what sets an element up, but never read."""
+    root = Path(tangere.__file__).parent
+    read = re.compile(r"EI_KIND\] *(==|!=|in\b|<|>)")
+    found = [p.relative_to(root) for p in root.rglob("*.py") if read.search(p.read_text("utf-8"))]
+    assert [p.as_posix() for p in found] == ["elements/element.py"]

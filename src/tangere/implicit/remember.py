@@ -71,7 +71,7 @@ def finish(e: StepContext) -> None:
 
 @kernel
 def _island_losses(e: StepContext, c: Element) -> PtrF8:
-    """What the island of a contact lost, see `LOSS_…`."""
+    """What the island of an element lost, see `LOSS_…`."""
     v = e.w.solver
     return off(v.losses, NL * edge_island(v.graph, c.ints[EI_EDGE]))
 

@@ -244,7 +244,7 @@ def aim(e: StepContext) -> None:
 
 @kernel
 def mend_overdrawn(e: StepContext) -> None:
-    """Solve again where a contact of the solution gives more energy than it has; it yields."""
+    """Solve again where an element of the solution gives more energy than it has; it yields."""
     v = e.w.solver
     t = v.elements
     for attempt in range(2):
@@ -351,14 +351,14 @@ def _coast(e: StepContext, i: int) -> None:
 
 @kernel
 def _graph(e: StepContext) -> int:
-    """Edges of all contacts; islands where they changed; contacts by island."""
+    """Edges of all elements; islands where they changed; elements by island."""
     g, t = e.w.solver.graph, e.w.solver.elements
     count = t.used[0]
     edges, a, b = 0, -2, -2
     for k in range(count):
         c = element(t, k)
         i, j = _moving(e, c.ints[EI_A]), _moving(e, c.ints[EI_B])
-        if i < 0 and j < 0:  # a spring between fixed bodies: a force, but nothing to solve for
+        if i < 0 and j < 0:  # between fixed bodies: a force, but nothing to solve for
             c.ints[EI_EDGE] = -1
             value(t, c, e.w.solver.ahead.twist, e.dt)
             continue
@@ -408,5 +408,5 @@ def _moving(e: StepContext, i: int) -> int:
 
 @kernel
 def _island(e: StepContext, c: Element) -> int:
-    """Island of a contact."""
+    """Island of an element."""
     return edge_island(e.w.solver.graph, c.ints[EI_EDGE])
