@@ -152,7 +152,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
         return function
     import numba
 
-    from tangere._inner import InnerCache, InnerCompiler, OuterCompiler
+    from tangere._inner import CALLED, InnerCache, InnerCompiler, OuterCompiler
 
     # A function outside the package is not in the hash: caching it could return stale code.
     module = function.__module__
@@ -171,13 +171,14 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
         compiled = numba.njit(cache=folder is not None, pipeline_class=OuterCompiler, **options)(
             function
         )
-        called = numba.njit(pipeline_class=InnerCompiler, no_cpython_wrapper=True, **options)(
-            function
-        )
+        called = numba.njit(
+            pipeline_class=InnerCompiler, no_cpython_wrapper=True, _nrt=CHECKED, **options
+        )(function)
         if folder is not None:
             called._cache = InnerCache(function)
     finally:
         numba.config.CACHE_DIR = elsewhere
+    CALLED[module, function.__qualname__] = called
     _let_kernels_call(compiled, called)
     _progress().total += 1
     return cast("Callable[P, R]", compiled)

@@ -13,20 +13,23 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 import tangere as tg
-from tangere._jit import is_compiled, one_bar, stage
+from tangere._jit import JIT_DISABLED, compile_for, is_compiled, one_bar, stage
 from tangere.contact.method import methods
 
 BLOCK = (0.1, 0.1, 0.1)  # [m]
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
+SOLVER = "half of the implicit step"
 
 
 def jobs() -> Mapping[str, Callable[[], object]]:
     """Name and tiny run of everything that a user can call and that ends in a kernel."""
     return {
+        SOLVER: partial(_half_step, second=True),
         "implicit step": step_block,
         "explicit step": partial(step_block, integrator="explicit"),
         "contact law": _one_law,
@@ -42,9 +45,18 @@ def jobs() -> Mapping[str, Callable[[], object]]:
     }
 
 
-# What a scene in the hand needs; and of this what a second process can compile meanwhile.
+# What a scene in the hand needs; and what a second process can compile meanwhile.
 IN_HAND = ("implicit step", "contact law", "energy", "devices", "servo", "session")
-APART = ("devices", "servo", "tool", "distance", "contact volume", "fields", "explicit step")
+APART = (
+    SOLVER,
+    "devices",
+    "servo",
+    "tool",
+    "distance",
+    "contact volume",
+    "fields",
+    "explicit step",
+)
 
 
 def warm_up(names: Iterable[str] | None = None) -> float:
@@ -64,19 +76,58 @@ def warm_up(names: Iterable[str] | None = None) -> float:
 
 
 def warm_up_together(names: Iterable[str] | None = None) -> float:
-    """The same with the help of a second process."""
+    """The same with the help of a second process, where the step has to be compiled."""
     chosen = list(jobs() if names is None else names)
     if is_compiled("tangere.steppers.implicit"):
         return warm_up(chosen)
     start = time.perf_counter()
-    apart = [name for name in chosen if name in APART]
+    apart = [name for name in APART if name in chosen or name == SOLVER]
     code = f"from tangere.warmup import warm_up; warm_up({apart!r})"
     helper = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
-    with one_bar():
-        warm_up(name for name in chosen if name not in APART and name != "session")
+    with one_bar(), stage("implicit step"):
+        _half_step(second=False)
+        warm_up(name for name in chosen if name == "implicit step")
         helper.wait()  # what it could not compile is compiled here
-        warm_up(chosen)
+        warm_up(name for name in chosen if name != SOLVER)
     return time.perf_counter() - start
+
+
+def _half_step(second: bool) -> None:
+    """Compile one half of the kernels that the implicit step calls, to be linked by its caller.
+
+    first: the contacts; second: which parts meet, the solver, memory and books.
+    """
+    if JIT_DISABLED:
+        return
+    from numba import typeof, types
+
+    from tangere.contact.convex import detect, manifold
+    from tangere.elements.columns import element
+    from tangere.implicit import large, newton
+    from tangere.steppers import implicit
+
+    stepper = _block_on_floor().stepper
+    c = stepper.arrays
+    given = (c.sizes, c.model, c.hulls, c.state, c.work, stepper.dt, stepper.options)
+    context = compile_for(implicit.context_of, *map(typeof, given))
+
+    def field(kind: Any, *names: str) -> Any:
+        for name in names:
+            kind = kind.types[kind.fields.index(name)]
+        return kind
+
+    model, solver = field(context, "m"), field(context, "w", "solver")
+    if second:
+        compile_for(detect.meet, context, types.int64)
+        island = (model, solver, types.int64, types.float64, types.boolean, types.float64)
+        compile_for(newton.solve_island, *island)
+        compile_for(large.solve_large_island, *island)
+        for last in (implicit.finish, implicit.settle, implicit.open_books, implicit.close_books):
+            compile_for(last, context)
+    else:
+        row = compile_for(element, field(solver, "elements"), types.int64)
+        compile_for(manifold.lay_out, context, row)
+        compile_for(implicit.find_contacts, context, types.int64, types.boolean, types.int64)
 
 
 def step_block(method: str = methods.default, integrator: str = "implicit") -> None:
