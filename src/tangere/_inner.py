@@ -33,6 +33,7 @@ class _InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
     """The code of a called kernel alone; `callees` are to be linked beside it."""
 
     codegen = _NoEngine()
+    _linking_libraries: list[Any]
     origin: tuple[str, str, Any]  # module, name and types of the arguments
 
     def __init__(self, *args: Any) -> None:
@@ -86,6 +87,8 @@ class _InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
 
 class _OuterLibrary(JITCodeLibrary):  # type: ignore[misc]
     """The code of a kernel that the interpreter calls, with all that it calls."""
+
+    _linking_libraries: list[Any]
 
     def finalize(self) -> None:
         """As in the base class, with the callees of callees."""

@@ -103,10 +103,10 @@ def _half_step(second: bool) -> None:
 
     from tangere.contact.convex import detect, manifold
     from tangere.elements.columns import element
-    from tangere.implicit import large, newton
+    from tangere.implicit import energy_books, large, newton, remember
     from tangere.steppers import implicit
 
-    stepper = _block_on_floor().stepper
+    stepper: Any = _block_on_floor().stepper
     c = stepper.arrays
     given = (c.sizes, c.model, c.hulls, c.state, c.work, stepper.dt, stepper.options)
     context = compile_for(implicit.context_of, *map(typeof, given))
@@ -122,7 +122,9 @@ def _half_step(second: bool) -> None:
         island = (model, solver, types.int64, types.float64, types.boolean, types.float64)
         compile_for(newton.solve_island, *island)
         compile_for(large.solve_large_island, *island)
-        for last in (implicit.finish, implicit.settle, implicit.open_books, implicit.close_books):
+        for last in (remember.finish, remember.settle):
+            compile_for(last, context)
+        for last in (energy_books.open_books, energy_books.close_books):
             compile_for(last, context)
     else:
         row = compile_for(element, field(solver, "elements"), types.int64)
