@@ -31,7 +31,6 @@ FOREIGN = {
         "_final_module",
         "_finalize_dynamic_globals",
         "_tm",
-        "_verify_declare_only_symbols",
     },
     "_jit.py": {"_cache"},
     # pyOpenHaptics: its public functions cover only part of the C interface.
