@@ -1,4 +1,4 @@
-"""The second look at the geometry: only where something changed, and no contact is missed."""
+"""The second pass at the geometry: only where something changed, and no contact is missed."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ def falling() -> tg.Simulation:
 
 @pytest.fixture
 def looked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many pairs of bodies each second look was at."""
+    """How many pairs of bodies each second pass was at."""
     if not JIT_DISABLED:
         pytest.skip("compiled code calls its own")
     seen: list[int] = []
-    look, whole = set_up.look, second_pass.gather_again
+    two, whole = set_up.set_up_two, second_pass.second_pass
 
     def counting(e: StepContext, at: int, end: int, fresh: bool) -> int:
         seen[-1] += 1
-        return look(e, at, end, fresh)
+        return two(e, at, end, fresh)
 
     def begin(e: StepContext, fresh: bool) -> bool:
         seen.append(0)
         return whole(e, fresh)
 
-    monkeypatch.setattr(second_pass, "look", counting)
-    monkeypatch.setattr(implicit, "gather_again", begin)
+    monkeypatch.setattr(second_pass, "set_up_two", counting)
+    monkeypatch.setattr(implicit, "second_pass", begin)
     return seen
 
 

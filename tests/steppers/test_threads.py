@@ -16,7 +16,7 @@ from tangere.contact.convex import set_up
 from tangere.contact.convex.options import ContactOptions
 from tangere.implicit import conjugate_gradients, islands, large, partition
 from tangere.implicit.task_queue import BITS as TICKET_BITS
-from tangere.implicit.task_queue import JOB, LEFT, NEXT, ROUNDS
+from tangere.implicit.task_queue import ITERATIONS, JOB, LEFT, NEXT
 from tangere.model import OK
 from tangere.scene import compile as compiler
 from tangere.simulation import Simulation
@@ -139,13 +139,13 @@ def test_helpers_solve_what_is_queued() -> None:
     v.ahead.twist[:12, 2] += 1e-3  # out of balance
     count = int(v.graph.known[1])
     assert count == 6
-    v.queue[JOB], v.queue[ROUNDS], v.given[0] = ISLANDS, 0, 1e-9
+    v.queue[JOB], v.queue[ITERATIONS], v.given[0] = ISLANDS, 0, 1e-9
     v.residual[:count] = UNSOLVED
     v.queue[LEFT], v.queue[NEXT] = count, count << 2 * TICKET_BITS
     args = (c.sizes, c.model, c.hulls, c.state, c.work, sim.dt, 0, 0, ContactOptions(False), 1)
     assert run(*args) == (0, OK)
     assert v.queue[LEFT] == 0
-    assert v.queue[ROUNDS] >= count
+    assert v.queue[ITERATIONS] >= count
     assert v.residual[:count].max() <= 1e-9
     assert run(*args) == (0, OK)  # nothing left to do
     assert v.queue[NEXT] == (count << 2 * TICKET_BITS) + (count << TICKET_BITS)

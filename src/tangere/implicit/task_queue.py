@@ -22,7 +22,7 @@ NEXT = 0  # parts given out at the front, times 2²⁰ those at the back, times 
 LEFT = 8  # parts not done yet
 JOB, ISLAND = 16, 17  # what to do, and for which island
 OPEN = 18  # 1: tasks follow each other closely; helpers do not go away
-ROUNDS = 19  # made for islands that were solved by tickets
+ITERATIONS = 19  # made for islands that were solved by tickets
 FAULT = 20  # what a part ran out of, if any
 BITS, LOW = 20, (1 << 20) - 1
 # Bodies or contacts in the least part.

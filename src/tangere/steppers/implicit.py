@@ -15,8 +15,8 @@ from tangere._jit import kernel
 from tangere._ptr import off, pointers
 from tangere.bodies.rigid import free_rotation, move_bodies
 from tangere.collision.broad import forget_boxes, update_boxes, update_pairs
-from tangere.contact.convex.second_pass import gather_again
-from tangere.contact.convex.set_up import gather
+from tangere.contact.convex.second_pass import second_pass
+from tangere.contact.convex.set_up import set_up_contacts
 from tangere.elements.columns import (
     EI_A,
     EI_B,
@@ -200,8 +200,8 @@ def find_contacts(e: StepContext, attempt: int, fresh: bool, changed: int) -> in
     lap(times, PAIRS)
     here = stamped(e, PASSES * e.stamp + attempt)
     few = attempt == SECOND and left == 0 and changed <= FEW * t.used[0]
-    if not (few and gather_again(here, fresh)):
-        status = gather(here, fresh)
+    if not (few and second_pass(here, fresh)):
+        status = set_up_contacts(here, fresh)
         if status == OK:
             status = list_springs(here)
         if status == OK:

@@ -10,16 +10,16 @@ from math import inf
 
 from tangere._jit import kernel
 from tangere._ptr import add, load, relax, store
-from tangere.contact.convex.set_up import MEET, gather_part
+from tangere.contact.convex.set_up import MEET, set_up_part
 from tangere.elements.step_context import StepContext, stamped
 from tangere.implicit.conjugate_gradients import gradient_part
 from tangere.implicit.large import FORCE, is_large, large_part, solve_large_island
 from tangere.implicit.newton import solve_island
 from tangere.implicit.task_queue import (
     ISLAND,
+    ITERATIONS,
     JOB,
     OPEN,
-    ROUNDS,
     part_done,
     set_task,
     take_part,
@@ -28,31 +28,31 @@ from tangere.implicit.task_queue import (
 from tangere.solver import REPORT_SOLVES, Solver
 
 # Tasks, beside those of `contact.convex.set_up` and `implicit`: solve an island, to a residual
-ISLANDS, ISLANDS_HOPING = 32, 33
+ISLANDS, ISLANDS_ALL_PRESS = 32, 33
 # An island of so many bodies is solved by all.
 CROWD = 500
 UNSOLVED = inf  # residual of an island that is to be solved
 
 
 @kernel
-def solve_islands(e: StepContext, hope: bool, tolerance: float) -> None:
+def solve_islands(e: StepContext, all_press: bool, tolerance: float) -> None:
     """Solve the islands whose residual is UNSOLVED; returns when all are solved.
 
-    hope: points not yet pressing count as stiff at first.
+    all_press: points not yet pressing count as stiff at first.
     """
     v = e.w.solver
     q, count = v.queue, v.graph.known[1]
-    q[ROUNDS] = 0
-    set_task(q, v.given, ISLANDS_HOPING if hope else ISLANDS, 0, tolerance, count)
+    q[ITERATIONS] = 0
+    set_task(q, v.given, ISLANDS_ALL_PRESS if all_press else ISLANDS, 0, tolerance, count)
     while help_next(e, False):
         pass
     wait_for_all(q)
     store(q, OPEN, 1)
     for island in range(count):
         if v.residual[island] == UNSOLVED:
-            _solve(e, island, hope, tolerance)
+            _solve(e, island, all_press, tolerance)
     store(q, OPEN, 0)
-    v.report[REPORT_SOLVES] += q[ROUNDS]
+    v.report[REPORT_SOLVES] += q[ITERATIONS]
 
 
 @kernel
@@ -65,10 +65,10 @@ def help_next(e: StepContext, back: bool) -> bool:
         return False
     task, number = q[JOB], v.given[0]
     if task >= MEET:
-        gather_part(stamped(e, int(number)), task, part)
+        set_up_part(stamped(e, int(number)), task, part)
     elif task >= ISLANDS:
         if v.residual[part] == UNSOLVED and not _is_crowd(v, part):
-            _solve(e, part, task == ISLANDS_HOPING, number)
+            _solve(e, part, task == ISLANDS_ALL_PRESS, number)
     elif task >= FORCE:
         large_part(e.m, v, e.dt, task, q[ISLAND], number, part)
     else:
@@ -84,15 +84,15 @@ def _is_crowd(v: Solver, island: int) -> bool:
 
 
 @kernel
-def _solve(e: StepContext, island: int, hope: bool, tolerance: float) -> None:
+def _solve(e: StepContext, island: int, all_press: bool, tolerance: float) -> None:
     """Solve an island to a residual."""
     v = e.w.solver
     if is_large(v, island):
-        rounds, residual = solve_large_island(e.m, v, island, e.dt, hope, tolerance)
+        iterations, residual = solve_large_island(e.m, v, island, e.dt, all_press, tolerance)
     else:
-        rounds, residual = solve_island(e.m, v, island, e.dt, hope, tolerance)
+        iterations, residual = solve_island(e.m, v, island, e.dt, all_press, tolerance)
     v.residual[island] = residual
-    add(v.queue, ROUNDS, rounds)
+    add(v.queue, ITERATIONS, iterations)
 
 
 @kernel

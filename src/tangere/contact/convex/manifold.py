@@ -4,7 +4,7 @@ Parts that do not overlap where they will be are moved together until they overl
 and the way is subtracted from every depth: such points do not press yet, but the step can make
 them.
 
-Where they do overlap, the same is done for what lies beside the overlap, in the second look at
+Where they do overlap, the same is done for what lies beside the overlap, in the second pass over
 contacts that changed: a face that is about to land may touch by a strip of its edge, and the
 solution would turn about the strip into the floor. These polygons have no part in friction, nor in
 the area over which k is shared; but k is shared over them too, for what they press themselves.
@@ -145,7 +145,7 @@ def _between(e: StepContext, c: Element, ints: PtrI4, n: Vec3, point: Vec3, move
     if last == FAILED:
         last = clip_volume(a, b, ON_PLANE * size, soup, 0, e.rooms[0])
     every = last
-    if last >= 0 and moved == 0.0 and _looks_beside(e, ints):
+    if last >= 0 and moved == 0.0 and _in_second_pass(e, ints):
         _shift(b, n, -e.margin)
         every = clip_volume(a, b, ON_PLANE * size, soup, last, e.rooms[0])
         e.w.world.stamp[q] = -1  # its buffers hold the shifted part
@@ -172,7 +172,7 @@ def _on_floor(e: StepContext, c: Element, ints: PtrI4, n: Vec3, point: Vec3, mov
     eps = ON_PLANE * c.floats[EF_SIZE]
     last = clip_floor(b, plane, eps, soup, 0, e.rooms[0])
     every = last
-    if last >= 0 and moved == 0.0 and _looks_beside(e, ints):
+    if last >= 0 and moved == 0.0 and _in_second_pass(e, ints):
         plane[3] += e.margin
         every = clip_floor(b, plane, eps, soup, last, e.rooms[0])
     if every < 0:
@@ -183,8 +183,8 @@ def _on_floor(e: StepContext, c: Element, ints: PtrI4, n: Vec3, point: Vec3, mov
 
 
 @kernel
-def _looks_beside(e: StepContext, ints: PtrI4) -> bool:
-    """Whether this is the second look at the geometry of a step, at a contact that changed."""
+def _in_second_pass(e: StepContext, ints: PtrI4) -> bool:
+    """Whether this is the second pass over the geometry of a step, at a contact that changed."""
     return bool(e.stamp % PASSES == 1 and ints[PI_CALM] != e.stamp)
 
 

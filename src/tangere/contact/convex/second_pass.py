@@ -1,4 +1,4 @@
-"""The second look at the geometry of a step: only where something changed."""
+"""The second pass over the geometry of a step: only where something changed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import sqrt
 
 from tangere._jit import kernel
 from tangere._ptr import off
-from tangere.contact.convex.set_up import end_of_two, look
+from tangere.contact.convex.set_up import end_of_two, set_up_two
 from tangere.elements.columns import (
     EI_A,
     EI_B,
@@ -24,7 +24,7 @@ STRAY = 0.25
 
 
 @kernel
-def gather_again(e: StepContext, fresh: bool) -> bool:
+def second_pass(e: StepContext, fresh: bool) -> bool:
     """Look again at the contacts that are marked, and at bodies that strayed from the guess before.
 
     The others stay as they are: each contact knows the guess that it was found with. False if there
@@ -44,7 +44,7 @@ def gather_again(e: StepContext, fresh: bool) -> bool:
             marked = marked or element(t, old).ints[EI_NEW] == 1
             old += 1
         if marked:  # the new ones, listed behind all others, take the places of the old ones
-            if look(e, at, end, fresh) != OK or t.used[0] - listed != old - first:
+            if set_up_two(e, at, end, fresh) != OK or t.used[0] - listed != old - first:
                 return False
             for k in range(first, old):
                 _replace(element(t, k), element(t, listed + k - first))

@@ -113,7 +113,7 @@ from tangere.model import (
     SOLVER_FULL,
 )
 
-# Tasks, beside those of `implicit` and `steppers.schedule`; with the stamp of the look.
+# Tasks, beside those of `implicit` and `steppers.schedule`; with the stamp of the pass.
 MEET = 40  # for pairs of the list
 LAY_OUT, LAY_OUT_FRESH = 41, 42  # for contacts; in the first step
 # Relative rounding of stored energies.
@@ -131,7 +131,7 @@ SOFT = 1.1 * KAPPA
 
 
 @kernel
-def gather(e: StepContext, fresh: bool) -> int:
+def set_up_contacts(e: StepContext, fresh: bool) -> int:
     """List all contacts of the step; returns OK or what is full.
 
     fresh: the first step, whose overlaps count as springs under load.
@@ -156,7 +156,7 @@ def _all_parts(e: StepContext, task: int) -> None:
     parts = part_count(_items(e, task), LEAST)
     part = first_part(v.queue, v.given, task, 0, float(e.stamp), parts)
     while part >= 0:
-        gather_part(e, task, part)
+        set_up_part(e, task, part)
         part = next_part(v.queue, part, parts)
 
 
@@ -167,7 +167,7 @@ def _items(e: StepContext, task: int) -> int:
 
 
 @kernel
-def gather_part(e: StepContext, task: int, part: int) -> None:
+def set_up_part(e: StepContext, task: int, part: int) -> None:
     """Do one part of a task; what runs out of room is left in the queue."""
     first, end = part_range(_items(e, task), LEAST, part)
     if task == MEET:
@@ -211,7 +211,7 @@ def end_of_two(e: StepContext, at: int) -> int:
 
 
 @kernel
-def look(e: StepContext, at: int, end: int, fresh: bool) -> int:
+def set_up_two(e: StepContext, at: int, end: int, fresh: bool) -> int:
     """List the contacts of two bodies, whose pairs are at…end−1, behind all others."""
     for k in range(at, end):
         meet(e, k)
