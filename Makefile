@@ -1,8 +1,8 @@
 # Everything starts here and needs nothing but Python >= 3.11 and make.
 #
 #   make demo      open the interactive scene in the browser
-#   make test      all tests but the slow ones, in three builds: about 20 minutes on two cores
-#   make test-all  the slow tests, too, every experiment in full: about 40 minutes
+#   make test      all tests but the slow ones, plain and compiled: about 18 minutes on two cores
+#   make test-all  the slow tests, too, and all with bounds checks: about an hour
 #
 # Versions come from requirements/dev.lock; `make lock` resolves them anew from pyproject.toml.
 
@@ -25,7 +25,7 @@ PYTEST := $(PY) -m pytest
 SMALL := nojit and not slow and not browser
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-compiled test-slow test-nojit test-checked warm-up lint format bench results docs lock clean
+.PHONY: help demo test test-all test-compiled test-slow test-nojit test-checked lint format bench results docs lock clean
 
 help:
 	@sed -n 's/^#   //p' $(MAKEFILE_LIST)
@@ -71,28 +71,24 @@ docs: $(VENV)/.docs
 	@echo 'open docs/_build/html/index.html'
 
 # ---------------------------------------------------------------- check
-# The plain-Python build gives the coverage of the kernels; the checked build turns a bad index into
-# an error; the compiled build runs last, and all of it but what is marked slow. Each compiled
-# build is warmed up first: otherwise all test processes would compile the same kernels at once.
-# One warm-up leaves a core idle most of the time, so both run side by side.
-# Sessions in real time and pages in a browser come last and one at a time.
+# The plain-Python build gives the coverage of the kernels and checks every index on small inputs;
+# the compiled build runs all but what is marked slow; the checked build turns a bad index of compiled
+# code into an error, on long runs as well. A compiled build is warmed up first: otherwise all test
+# processes would compile the same kernels at once. Sessions in real time and pages in a browser
+# come last and one at a time.
 test:
 	@sed -n 's/^#   \(make test[-a-z]*\)  */\1: /p' $(firstword $(MAKEFILE_LIST))
-	@$(MAKE) --no-print-directory test-nojit warm-up test-checked test-compiled
-
-warm-up: $(VENV)/.dev
-	TANGERE_CHECK=1 $(PY) -m tangere.warmup all & checked=$$!; \
-	$(PY) -m tangere.warmup all; fast=$$?; wait $$checked && exit $$fast
+	@$(MAKE) --no-print-directory test-nojit test-compiled
 
 test-all: test
-	@$(MAKE) --no-print-directory test-slow
+	@$(MAKE) --no-print-directory test-checked test-slow
 
 test-nojit: $(VENV)/.dev
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -n auto -m '$(SMALL)' --cov --cov-report=term --cov-fail-under=$(MIN_COVERAGE)
 
 test-checked: $(VENV)/.dev
 	TANGERE_CHECK=1 $(PY) -m tangere.warmup all
-	TANGERE_CHECK=1 $(PYTEST) -n auto -m '$(SMALL)'
+	TANGERE_CHECK=1 $(PYTEST) -n auto -m 'not slow and not live and not browser'
 
 test-compiled: $(VENV)/.dev
 	$(PY) -m tangere.warmup all
