@@ -113,7 +113,7 @@ def test_a_large_heap_does_not_care_who_solves_what() -> None:
 
     alone = fallen(1)
     graph = alone.arrays.work.solver.graph
-    assert np.diff(graph.start[: graph.known[1] + 1]).max() > schedule.CROWD
+    assert np.diff(graph.start[: graph.known[1] + 1]).max() > schedule.SHARED
     for size in (2, 3):
         assert_same(fallen(size), alone)
 
@@ -123,7 +123,7 @@ def test_islands_that_are_solved_by_all(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(islands, "SMALL", 0)  # none is factored
     monkeypatch.setattr(islands, "SPARSE", 0.0)
     alone = moved(heap(SOLVED), 1, "implicit", steps=STEPS)
-    monkeypatch.setattr(schedule, "CROWD", 2)
+    monkeypatch.setattr(schedule, "SHARED", 2)
     for module in (set_up, large, conjugate_gradients, partition):
         monkeypatch.setattr(module, "LEAST", 1)
     for size in (1, 2):

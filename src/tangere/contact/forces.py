@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tangere._jit import kernel
 from tangere.contact.convex.options import ContactOptions
 from tangere.contact.point.forces import respond as respond_at_points
 from tangere.contact.volume.forces import add_wrenches
 from tangere.contact.volume.forces import respond as respond_over_patches
 from tangere.model import Hulls, Model, Sizes, State, Work
-
-
-class Share(NamedTuple):
-    """Pairs of the list that one call looks after; those of two bodies are never divided."""
-
-    first: int
-    end: int
 
 
 @kernel
@@ -30,12 +21,16 @@ def contact_forces(
     step: int,
     rooms: tuple[int, int],
     options: ContactOptions,
-    share: Share,
+    first: int,
+    end: int,
 ) -> int:
-    """Find the contacts of a share of the pairs and their wrenches; OK or SOUP_FULL."""
+    """Contacts of the pairs first…end−1 and their wrenches; OK or SOUP_FULL.
+
+    Pairs of two bodies are never divided between two calls.
+    """
     if options.single_point:
         return respond_at_points(z, m, h, s, w, dt, step)
-    return respond_over_patches(z, m, h, s, w, dt, step, rooms, options, share.first, share.end)
+    return respond_over_patches(z, m, h, s, w, dt, step, rooms, options, first, end)
 
 
 @kernel

@@ -13,7 +13,7 @@ from tangere._ptr import pointers
 from tangere.bodies.rigid import move_bodies, spring_forces
 from tangere.collision.broad import forget_boxes, update_boxes, update_pairs
 from tangere.contact.convex.options import ContactOptions
-from tangere.contact.forces import Share, contact_forces, sum_forces
+from tangere.contact.forces import contact_forces, sum_forces
 from tangere.model import (
     NOT_FINITE,
     OK,
@@ -66,7 +66,6 @@ def run(
     m, h, s = pointers(model), pointers(hulls), pointers(state)
     w = pointers(work)
     rooms = (work.soup.owner.size, len(work.sums))
-    share = Share(duty.first, duty.end)
     start_clock(w.times)
     for done in range(steps):
         if duty.pairs:
@@ -75,7 +74,9 @@ def run(
                 return done, status
             lap(w.times, PAIRS)
         if duty.forces:
-            status = contact_forces(z, m, h, s, w, dt, first + done, rooms, options, share)
+            status = contact_forces(
+                z, m, h, s, w, dt, first + done, rooms, options, duty.first, duty.end
+            )
             if status != OK:
                 return done, status
             lap(w.times, FORCES)

@@ -29,8 +29,8 @@ from tangere.solver import REPORT_SOLVES, Solver
 
 # Tasks, beside those of `contact.convex.set_up` and `implicit`: solve an island, to a residual
 ISLANDS, ISLANDS_ALL_PRESS = 32, 33
-# An island of so many bodies is solved by all.
-CROWD = 500
+# A large island of so many bodies is solved by all threads, part by part.
+SHARED = 500
 UNSOLVED = inf  # residual of an island that is to be solved
 
 
@@ -67,7 +67,7 @@ def help_next(e: StepContext, back: bool) -> bool:
     if task >= MEET:
         set_up_part(stamped(e, int(number)), task, part)
     elif task >= ISLANDS:
-        if v.residual[part] == UNSOLVED and not _is_crowd(v, part):
+        if v.residual[part] == UNSOLVED and not _is_shared(v, part):
             _solve(e, part, task == ISLANDS_ALL_PRESS, number)
     elif task >= FORCE:
         large_part(e.m, v, e.dt, task, q[ISLAND], number, part)
@@ -78,9 +78,9 @@ def help_next(e: StepContext, back: bool) -> bool:
 
 
 @kernel
-def _is_crowd(v: Solver, island: int) -> bool:
-    """Whether an island is solved by all."""
-    return bool(v.graph.start[island + 1] - v.graph.start[island] >= CROWD)
+def _is_shared(v: Solver, island: int) -> bool:
+    """Whether an island is solved by all; one that is factored is always solved by one."""
+    return is_large(v, island) and v.graph.start[island + 1] - v.graph.start[island] >= SHARED
 
 
 @kernel
