@@ -15,6 +15,7 @@ import hashlib
 import json
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def heap(count: int, layers: int) -> Any:
     return tg.Simulation(scene, dt=5e-3)
 
 
-SIMULATIONS = {
+SIMULATIONS: dict[str, Callable[[], Any]] = {
     "tower of 13 at rest": lambda: tower(13, 1e7, 5e-3, "implicit"),
     "wall of 50 at rest": wall,
     "tower of 13, explicit": lambda: tower(13, 1e5, 1e-3, "explicit"),

@@ -58,19 +58,19 @@ def cases(rounds: int) -> list[Case]:
     ]
 
 
-def measure(rounds: int = 9, against: Path | None = None, chosen: list[Case] | None = None) -> Result:
+def measure(
+    rounds: int = 9, against: Path | None = None, chosen: list[Case] | None = None
+) -> Result:
     """Times of both versions and their ratio, scene by scene."""
     begin = time.perf_counter()
     if against is None:
         raise SceneError("bench versions: give the other checkout with --against PATH")
-    rows: list[Row] = []
     with ExitStack() as stack:
         workers = {
             HERE: stack.enter_context(Worker(PACKAGE.parent)),
             THERE: stack.enter_context(Worker(sources_of(against))),
         }
-        for case in cases(rounds) if chosen is None else chosen:
-            rows.append(_compare(case, workers))
+        rows = [_compare(case, workers) for case in chosen or cases(rounds)]
     slower = [str(row["scene"]) for row in rows if float(row["here / there"] or 0.0) > SLOWER]
     verdict = f"FAILS for {', '.join(slower)}" if slower else "holds"
     notes = [f"at most {SLOWER:g} times the other version's time is claimed of each: {verdict}"]
@@ -100,7 +100,9 @@ def _compare(case: Case, workers: dict[str, Worker]) -> Row:
             found = workers[name].ask(case.scene, case.request)
             taken[name].append(found["seconds"])
             digits[name] = found["digits"]
-    times = {name: 1e6 * float(np.median(np.concatenate(t))) / case.per for name, t in taken.items()}
+    times = {
+        name: 1e6 * float(np.median(np.concatenate(t))) / case.per for name, t in taken.items()
+    }
     return {
         "scene": case.scene,
         "here [µs]": times[HERE],
