@@ -167,7 +167,7 @@ class Job:
 
 def all_jobs() -> dict[str, Job]:
     """Every result by its name: experiments, drawings, then benchmarks."""
-    from tangere.bench import FUNCTIONS
+    from tangere.bench import FUNCTIONS, VERSIONS
     from tangere.experiments.registry import EXPERIMENTS
 
     jobs = [
@@ -192,6 +192,7 @@ def all_jobs() -> dict[str, Job]:
             functools.partial(_benchmark, name),
         )
         for name, (module, _) in FUNCTIONS.items()
+        if name != VERSIONS  # another checkout is not at hand
     ]
     return {job.name: job for job in jobs}
 

@@ -13,7 +13,18 @@ import numpy as np
 import pytest
 
 from tangere import bench
-from tangere.bench import balls, block_tower, heap, pairs, report, resting, servo, startup, turns
+from tangere.bench import (
+    balls,
+    block_tower,
+    heap,
+    pairs,
+    report,
+    resting,
+    servo,
+    startup,
+    turns,
+    versions,
+)
 from tangere.errors import SceneError
 from tangere.experiments import peers
 from tangere.haptics.servo import CTL_LATE, Counters, Spread, new_loop
@@ -406,3 +417,23 @@ def test_all_loops_of_the_servo_run_and_record() -> None:
         assert row["ticks"] == 200
         assert row["rows dropped"] == 0
     assert len(result.notes) == 4
+
+
+def test_versions_compares_a_checkout_with_itself() -> None:
+    tower = versions.Case("tower of 13, explicit", 1, {"settle": 5, "calls": 3, "steps": 2}, 2)
+    hand = versions.Case("hand on a block", 1, {"calls": 1, "ticks": 20}, 20)
+    result = versions.measure(against=ROOT, chosen=[tower, hand])
+    rows = result.tables[0].rows
+    assert [row["scene"] for row in rows] == ["tower of 13, explicit", "hand on a block"]
+    assert all(row["apart in the end"] == "same digits" for row in rows)
+    assert all(float(row["here / there"] or 0.0) > 0.0 for row in rows)
+    assert "claimed of each" in result.notes[0]
+
+
+@pytest.mark.nojit
+def test_versions_needs_a_checkout(tmp_path: Path) -> None:
+    for names, against in (["versions"], None), (["resting"], tmp_path):
+        with pytest.raises(SceneError, match="versions and --against PATH"):
+            bench.run(names, against=against)
+    with pytest.raises(SceneError, match="no checkout of tangere"):
+        bench.run(["versions"], against=tmp_path)

@@ -348,8 +348,8 @@ def test_bench_hands_over_what_was_asked(tangere: Run, monkeypatch: pytest.Monke
     assert tangere("bench", "gjk", "--json", "--rounds", "3")[0] == 0
     assert tangere("bench", "heap", "--stages")[0] == 0
     assert calls == [
-        (["gjk"], {"as_json": True, "rounds": 3, "stages": False}),
-        (["heap"], {"as_json": False, "rounds": None, "stages": True}),
+        (["gjk"], {"as_json": True, "rounds": 3, "stages": False, "against": None}),
+        (["heap"], {"as_json": False, "rounds": None, "stages": True, "against": None}),
     ]
 
 

@@ -397,12 +397,15 @@ def bench(
     stages: Annotated[
         bool, typer.Option("--stages", help="Show where the time of our steps goes, too.")
     ] = False,
+    against: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Another checkout, for versions.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Measure speed and its spread, beside each other engine that is installed."""
     from tangere.bench import run
 
-    run(names or [], as_json=as_json, rounds=rounds, stages=stages)
+    run(names or [], as_json=as_json, rounds=rounds, stages=stages, against=against)
 
 
 # ---------------------------------------------------------------- devices

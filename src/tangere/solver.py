@@ -12,7 +12,10 @@ import numpy as np
 
 from tangere.maths.vec import Array, IntArray, LongArray
 
-NEI, NEF = 15, 119  # columns of Elements.ints and Elements.floats
+NEI, NEF = 14, 119  # columns of Elements.ints and Elements.floats
+# An island of more bodies than this is not factored.
+SMALL = 150
+BITS = 62  # per word of the bit sets of the ordering
 
 
 class Graph(NamedTuple):
@@ -219,7 +222,6 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
     def ints(*shape: int) -> IntArray:
         return np.zeros(shape, np.int32)
 
-    longest = min(n, 16_000)
     return Solver(
         Graph(
             known=np.array([-1, 0], np.int32),
@@ -243,7 +245,7 @@ def new_solver(bodies: int, fixed: int, contacts: int, corners: int, blocks: int
             head=ints(n),
             before=ints(n),
             after=ints(n),
-            bits=np.zeros(longest * (longest // 62 + 1), np.int64),
+            bits=np.zeros(SMALL * (SMALL // BITS + 1), np.int64),
         ),
         Large(
             split=ints(n),

@@ -25,11 +25,10 @@ from tangere.elements.columns import (
     SPRING_KIND,
 )
 from tangere.implicit import islands, large
-from tangere.implicit.islands import SMALL
 from tangere.implicit.large import FINE, FINE_MOST
 from tangere.implicit.newton import TOLERANCE
 from tangere.simulation import Simulation
-from tangere.solver import ACTIVE
+from tangere.solver import ACTIVE, SMALL
 
 Array = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ import pytest
 import tangere as tg
 from tangere._jit import JIT_DISABLED
 from tangere.bench import heap
-from tangere.implicit.islands import SMALL
 from tangere.simulation import Simulation
+from tangere.solver import SMALL
 
 pytestmark = pytest.mark.skipif(
     JIT_DISABLED, reason="hundreds of bodies take minutes in plain Python"

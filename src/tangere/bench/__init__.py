@@ -9,6 +9,8 @@ import difflib
 import os
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 from tangere.bench.report import Result, show
 from tangere.errors import SceneError
@@ -23,8 +25,11 @@ NAMES = {
     "servo": "late ticks of the 1 kHz loop, alone, at work, and beside a busy Python thread",
     "penalty": "contact update of spoon and cup, of blocks face to face, and distance fields",
     "startup": "import, first start and every later start",
+    "versions": "time per step and digits beside another checkout, with --against PATH",
 }
 
+# The one that needs to be told what to compare with.
+VERSIONS = "versions"
 # Those that tell where the time of our steps goes.
 STAGED = ("block-tower", "resting", "heap")
 
@@ -41,6 +46,7 @@ FUNCTIONS = {
     "servo": ("servo", "measure"),
     "penalty": ("penalty", "measure"),
     "startup": ("startup", "measure"),
+    "versions": ("versions", "measure"),
 }
 
 
@@ -50,6 +56,7 @@ def run(
     as_json: bool = False,
     rounds: int | None = None,
     stages: bool = False,
+    against: Path | None = None,
 ) -> list[Result]:
     """Results of the named benchmarks, all by default, printed one by one as they come.
 
@@ -58,6 +65,7 @@ def run(
         as_json: Print one JSON list instead of tables.
         rounds: Turns of each contestant; more give better tails. None leaves each its own default.
         stages: Show where the time of our steps goes, as far as a benchmark makes steps.
+        against: Another checkout, for `versions`.
     """
     for name in names:
         if name not in NAMES:
@@ -66,12 +74,17 @@ def run(
             raise SceneError(f"no benchmark named {name!r}: {remedy}")
         if stages and name not in STAGED:
             raise SceneError(f"bench --stages: {name} has none; there are: {', '.join(STAGED)}")
+    if (VERSIONS in names) != (against is not None):
+        raise SceneError("bench: versions and --against PATH (a checkout) go together")
     busy = _busy()
     results: list[Result] = []
-    for name in names or NAMES:
+    for name in names or [name for name in NAMES if name != VERSIONS]:
         module, function = FUNCTIONS[name]
         measure = getattr(import_module(f"tangere.bench.{module}"), function)
-        result: Result = measure() if rounds is None else measure(rounds)
+        given: dict[str, Any] = {} if rounds is None else {"rounds": rounds}
+        if name == VERSIONS:
+            given["against"] = against
+        result: Result = measure(**given)
         result.notes.extend(busy)
         results.append(result)
         if not as_json:

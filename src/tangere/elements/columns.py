@@ -41,8 +41,7 @@ EI_FAN = 10  # first fan point
 EI_SPINS = 11  # body whose spin turns the axes of tilt within the step; −1: none
 # Contact: friction, changed by the solver
 EI_MODE = 12  # HOLDS, BREAKS or SLIDES
-EI_EARLY = 13  # 1: broken before the solution was known, 2: it was wrong to do so
-EI_LIMITED = 14  # 1: friction was limited point by point in the last iteration, and z is known
+EI_LIMITED = 13  # 1: friction was limited point by point in the last iteration, and z is known
 
 # Columns of Elements.floats
 # Header, geometry: set-up writes it.

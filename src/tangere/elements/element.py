@@ -26,7 +26,6 @@ from tangere.elements.columns import (
     EF_SIZE,
     EF_STORED,
     EF_U,
-    EI_EARLY,
     EI_KIND,
     EI_MODE,
     HOLDS,
@@ -128,7 +127,7 @@ def predict(v: Solver, c: Element, dt: float, speed: float, again: bool) -> None
 def change(v: Solver, c: Element, dt: float, large: bool, speed: float) -> bool:
     """Whether an element does not behave as was assumed; it is changed, to be solved again.
 
-    large: of a large island, where it may yield or hold again, too.
+    large: of a large island, where contacts that give too much energy do not wait for `mend`.
     speed: see `break_loose`.
     """
     if c.ints[EI_KIND] == SPRING_KIND:
@@ -136,7 +135,6 @@ def change(v: Solver, c: Element, dt: float, large: bool, speed: float) -> bool:
     found = break_loose(v, c, dt, speed)
     if large:
         found = overdrawn(v.elements, c, v.ahead.twist, dt) or found
-        found = _hold_again(v, c, dt) or found
     return found
 
 
@@ -332,19 +330,9 @@ def break_loose(v: Solver, c: Element, dt: float, speed: float) -> bool:
         return False
     if speed > 0.0:
         _, _, _, u1, u2, _ = local_twist(c, v.ahead.twist)
-        if c.ints[EI_EARLY] != 0 or u1 * u1 + u2 * u2 < speed * speed:
+        if u1 * u1 + u2 * u2 < speed * speed:
             return False
-        c.ints[EI_EARLY] = 1
     c.ints[EI_MODE] = BREAKS
-    return True
-
-
-@kernel
-def _hold_again(v: Solver, c: Element, dt: float) -> bool:
-    """Whether a contact was broken early that would have held; it does."""
-    if c.ints[EI_EARLY] != 1 or breaks(v.elements, c, v.ahead.twist, dt):
-        return False
-    c.ints[EI_MODE], c.ints[EI_EARLY] = HOLDS, 2
     return True
 
 

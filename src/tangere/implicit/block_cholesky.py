@@ -43,7 +43,7 @@ def factor(g: Graph, a: Matrix, island: int) -> None:
 
 @kernel
 def substitute(g: Graph, a: Matrix, island: int) -> None:
-    """X from b by the factor."""
+    """Find x from b by the factor."""
     first, end = g.start[island], g.start[island + 1]
     for p in range(first, end):
         x = off(a.x, 6 * g.member[p])

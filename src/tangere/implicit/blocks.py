@@ -31,7 +31,7 @@ def cholesky(a: PtrF8) -> None:
 
 @kernel
 def divide(b: PtrF8, low: PtrF8) -> None:
-    """B ← B L⁻ᵀ with the factor of `cholesky`."""
+    """Divide, B ← B L⁻ᵀ, with the factor of `cholesky`."""
     for i in range(6):
         for j in range(6):
             x = b[6 * i + j]
@@ -42,7 +42,7 @@ def divide(b: PtrF8, low: PtrF8) -> None:
 
 @kernel
 def transpose(a: PtrF8, out: PtrF8) -> None:
-    """Out = Aᵀ."""
+    """Transpose: out = Aᵀ."""
     for i in range(6):
         for j in range(6):
             out[6 * j + i] = a[6 * i + j]
@@ -50,7 +50,7 @@ def transpose(a: PtrF8, out: PtrF8) -> None:
 
 @kernel
 def subtract_product(c: PtrF8, a: PtrF8, b: PtrF8) -> None:
-    """C ← C − A B, a row at a time: so the six of a row are made by a few vector instructions."""
+    """Subtract, C ← C − A B, a row at a time: its six are made by a few vector instructions."""
     for i in range(6):
         row = off(c, 6 * i)
         c0, c1, c2, c3, c4, c5 = row[0], row[1], row[2], row[3], row[4], row[5]
@@ -67,7 +67,7 @@ def subtract_product(c: PtrF8, a: PtrF8, b: PtrF8) -> None:
 
 @kernel
 def solve_lower(low: PtrF8, x: PtrF8) -> None:
-    """X ← L⁻¹ x."""
+    """Solve x ← L⁻¹ x."""
     for i in range(6):
         y = x[i]
         for k in range(i):
@@ -77,7 +77,7 @@ def solve_lower(low: PtrF8, x: PtrF8) -> None:
 
 @kernel
 def solve_upper(low: PtrF8, x: PtrF8) -> None:
-    """X ← L⁻ᵀ x."""
+    """Solve x ← L⁻ᵀ x."""
     for i in range(5, -1, -1):
         y = x[i]
         for k in range(i + 1, 6):
@@ -87,7 +87,7 @@ def solve_upper(low: PtrF8, x: PtrF8) -> None:
 
 @kernel
 def add_times(y: PtrF8, sign: float, a: PtrF8, x: PtrF8) -> None:
-    """Y ← y + sign A x."""
+    """Add y ← y + sign A x."""
     for i in range(6):
         s = 0.0
         for k in range(6):
@@ -97,7 +97,7 @@ def add_times(y: PtrF8, sign: float, a: PtrF8, x: PtrF8) -> None:
 
 @kernel
 def add_transposed_times(y: PtrF8, sign: float, a: PtrF8, x: PtrF8) -> None:
-    """Y ← y + sign Aᵀ x."""
+    """Add y ← y + sign Aᵀ x."""
     for k in range(6):
         s = sign * x[k]
         for i in range(6):

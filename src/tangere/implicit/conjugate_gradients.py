@@ -44,7 +44,7 @@ SEPARATOR = 2
 
 @kernel
 def gradients(v: Solver, island: int, tolerance: float) -> int:
-    """X from b, both `Matrix.x`, to a relative tolerance; returns the iterations made."""
+    """Find x from b, both `Matrix.x`, to a relative tolerance; returns the iterations made."""
     _join(v, island)
     _all_parts(v, FACTOR, island, 0.0)
     _all_parts(v, SCALE, island, 0.0)
@@ -174,7 +174,7 @@ def _scale(v: Solver, first: int, end: int) -> None:
 
 @kernel
 def _finish(v: Solver, first: int, end: int) -> None:
-    """X = L⁻ᵀ y of the bodies."""
+    """Fill x = L⁻ᵀ y of the bodies."""
     a = v.matrix
     for k in range(first, end):
         x = off(a.x, 6 * v.graph.member[v.large.active[k]])
@@ -196,7 +196,7 @@ def _ranks(v: Solver, island: int, block: int) -> tuple[int, int]:
 
 @kernel
 def _sweep_back(v: Solver, island: int, block: int, beta: float) -> None:
-    """P ← r + β p, then t ← (1 + N)⁻ᵀ p, where t has what later bodies have given."""
+    """Sweep back: p ← r + β p, then t ← (1 + N)⁻ᵀ p, where t has what later bodies have given."""
     a = v.matrix
     first, end = _ranks(v, island, block)
     for k in range(6 * first, 6 * end):
@@ -214,7 +214,7 @@ def _sweep_back(v: Solver, island: int, block: int, beta: float) -> None:
 
 @kernel
 def _sweep_forward(v: Solver, island: int, block: int) -> float:
-    """F ← (1 + N)⁻¹ (p − t); returns p·(t + f)."""
+    """Sweep forward, f ← (1 + N)⁻¹ (p − t); returns p·(t + f)."""
     a = v.matrix
     first, end = _ranks(v, island, block)
     for k in range(6 * first, 6 * end):
@@ -241,7 +241,7 @@ def _sweep_forward(v: Solver, island: int, block: int) -> float:
 
 @kernel
 def _step(a: Matrix, first: int, end: int, length: float) -> float:
-    """Y and r after a step along p, t cleared; returns r·r, summed up in six sums at a time."""
+    """Move y and r by a step along p, clear t; returns r·r, summed up in six sums at a time."""
     for k in range(6 * first, 6 * end):
         a.y[k] += length * a.t[k]
         a.r[k] -= length * (a.t[k] + a.f[k])

@@ -1,8 +1,7 @@
 """Which bodies hang together, and in which order their equations are eliminated.
 
 Bodies joined by contacts or springs form *islands*; fixed bodies join nothing. Each island is
-solved on its own: directly if it is small or little more than a tree, else by conjugate gradients
-(`large`).
+solved on its own: directly if it is small, else by conjugate gradients (`large`).
 The direct order is minimum degree on the body graph; it costs more than the solve itself, so it is
 kept until the list of edges changes.
 """
@@ -13,16 +12,9 @@ from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, PtrI8, off
 from tangere.implicit.partition import partition
 from tangere.model import OK, SOLVER_FULL, Sizes
-from tangere.solver import Graph, Large
+from tangere.solver import BITS, SMALL, Graph, Large
 
-# An island up to so many bodies is solved directly whatever its shape.
-SMALL = 150
-# A larger one only up to a length, while it has few edges per body, and then if so little fills in
-# that there are no more than so many products of blocks per body: a round of 200 balls
-# has 45, and takes 0.8 ms directly, 0.45 ms by gradients.
-LONGEST, SPARSE, DENSE = 16_000, 2.0, 10
-BITS = 62  # per word of the bit sets
-FULL, TOO_DENSE = -1, -2  # no order was found
+FULL = -1  # no room for the columns
 
 
 @kernel
@@ -147,25 +139,16 @@ def edge_body(g: Graph, k: int) -> int:
 
 @kernel
 def _eliminate(g: Graph, large: Large, position: PtrF8, islands: int, room: int) -> bool:
-    """Order the members of every direct island and fill the columns; false when full."""
+    """Order the members of every island, and fill the columns of those factored; false if full."""
     used = 0
     for k in range(islands):
         first, size = g.start[k], g.start[k + 1] - g.start[k]
-        edges = 0
-        for e in range(g.edge_start[k], g.edge_start[k + 1]):
-            pair = off(g.edges, 2 * g.edge_list[e])
-            edges += 1 if pair[0] >= 0 and pair[1] >= 0 else 0
-        g.direct[k] = 1 if size <= SMALL or (size <= LONGEST and edges <= SPARSE * size) else 0
+        g.direct[k] = 1 if size <= SMALL else 0
         if g.direct[k] == 1:
-            most = DENSE * size if size > SMALL else size * size * size
-            end = _order(g, k, first, size, used, room, most)
-            if end == FULL:
+            used = _order(g, k, first, size, used, room)
+            if used == FULL:
                 return False
-            if end == TOO_DENSE:
-                g.direct[k] = 0
-            else:
-                used = end
-        if g.direct[k] == 0:
+        else:
             partition(g, large, k, position)
             for i in range(size):  # no columns
                 g.column[first + i] = used
@@ -174,12 +157,8 @@ def _eliminate(g: Graph, large: Large, position: PtrF8, islands: int, room: int)
 
 
 @kernel
-def _order(g: Graph, island: int, first: int, size: int, used: int, room: int, most: int) -> int:
-    """Minimum degree on bit sets: members in order, rows of each column; the rows used.
-
-    FULL if there is no room for them, TOO_DENSE if the factorisation would take more than `most`
-    products of two blocks: nothing is ordered then.
-    """
+def _order(g: Graph, island: int, first: int, size: int, used: int, room: int) -> int:
+    """Minimum degree on bit sets: members in order, rows of each column; the rows used, or FULL."""
     words = (size + BITS - 1) // BITS
     for k in range(size * words):
         g.bits[k] = 0
@@ -203,11 +182,6 @@ def _order(g: Graph, island: int, first: int, size: int, used: int, room: int, m
         best = g.head[least]
         _unlink(g, best)
         row = off(g.bits, best * words)
-        most -= least * (least + 1) // 2
-        if most < 0:
-            for i in range(size):
-                g.member[first + i] = g.fill[i]
-            return TOO_DENSE
         body = g.fill[best]
         g.member[first + step] = body
         g.place[body] = first + step

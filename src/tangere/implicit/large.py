@@ -61,10 +61,6 @@ SLIPS, CREEPS = 1e-3, 1e-5
 # Active are bodies whose residual exceeds this share of the greatest, with so many rings of
 # neighbours; all, if they are more than this share of the island.
 SHARE, RINGS, MANY = 0.003, 2, 0.5
-# Iterations of a few are slow if the greatest residual stays above this share of itself. Then all
-# are active, if since they last were the iterations of a few have cost as much: their share of the
-# bodies, and this for each.
-SLOW, OVERHEAD = 0.5, 0.03
 # Relative accuracy of conjugate gradients: a closer one saves few iterations.
 CLOSE = 1e-2
 
@@ -114,21 +110,17 @@ def solve_large_island(
     else:
         tolerance = min(max(COARSE, COARSE_SHARE * residual), COARSE_MOST)
     most_changes = MOST_CHANGES if final else 0
-    iterations, since, changes = 0, 0, 0
-    length, slow, spent = 0.0, False, 0.0
+    iterations, since, changes, length = 0, 0, 0, 0.0
     while True:
         if residual <= NEAR and changes < most_changes:
             known = residual <= max(ROUGHLY, tolerance)
             if _all_parts(m, v, dt, CHANGE, island, 0.0 if known else CREEPS) > 0.0:
                 activate_all(v, island)
                 residual, _ = _gradient(m, v, island, dt)
-                since, changes, length, slow = 0, changes + 1, 0.0, False
+                since, changes, length = 0, changes + 1, 0.0
         if residual <= tolerance or iterations == MOST_ITERATIONS:
             break
-        limit = max(tolerance, SHARE * residual)
-        active = activate(v, island, limit, not slow or spent < 1.0)
-        some_held = active < size
-        spent = spent + OVERHEAD + float(active / size) if some_held else 0.0
+        some_held = activate(v, island, max(tolerance, SHARE * residual)) < size
         iterations += 1
         since += 1
         task = HESSIAN_ALL_PRESS if all_press and iterations == 1 else HESSIAN
@@ -143,7 +135,6 @@ def solve_large_island(
             length, residual = _line_search(m, v, island, dt, slope, now, residual)
             if not residual < before and length * _largest(v, island) < tolerance and not some_held:
                 break
-        slow = residual > SLOW * before
     return iterations, residual
 
 
@@ -161,37 +152,43 @@ def activate_all(v: Solver, island: int) -> None:
 
 
 @kernel
-def activate(v: Solver, island: int, limit: float, few: bool) -> int:
+def activate(v: Solver, island: int, limit: float) -> int:
     """Hold bodies still that are near their balance and not close to one that is not.
 
-    few: else all are active. Returns how many are.
+    Returns how many are active.
     """
     g, state = v.graph, v.large.state
     first, end = g.start[island], g.start[island + 1]
-    if few:
-        for p in range(first, end):
-            state[p] = ACTIVE if v.ahead.unbalance[g.member[p]] > limit else HELD
+    for p in range(first, end):
+        state[p] = ACTIVE if v.ahead.unbalance[g.member[p]] > limit else HELD
+    active = 0
+    for _ in range(RINGS):
+        _mark_adjacent(v, island)
         active = 0
-        for ring in range(RINGS + 1):  # the last is held, but its balance changes
-            for k in range(g.edge_start[island], g.edge_start[island + 1]):
-                edge = off(g.edges, 2 * g.edge_list[k])
-                if edge[0] >= 0 and edge[1] >= 0:
-                    p, q = g.place[edge[0]], g.place[edge[1]]
-                    if state[p] == ACTIVE and state[q] == HELD:
-                        state[q] = ADJACENT
-                    elif state[q] == ACTIVE and state[p] == HELD:
-                        state[p] = ADJACENT
-            if ring < RINGS:
-                active = 0
-                for p in range(first, end):
-                    if state[p] != HELD:
-                        state[p] = ACTIVE
-                        active += 1
-        if active <= MANY * (end - first):
-            list_active(v, island)
-            return active
-    activate_all(v, island)
-    return int(end - first)
+        for p in range(first, end):
+            if state[p] != HELD:
+                state[p] = ACTIVE
+                active += 1
+    if active > MANY * (end - first):
+        activate_all(v, island)
+        return int(end - first)
+    _mark_adjacent(v, island)  # they are held, but their balance changes
+    list_active(v, island)
+    return active
+
+
+@kernel
+def _mark_adjacent(v: Solver, island: int) -> None:
+    """Mark the neighbours of active bodies that are none themselves."""
+    g, state = v.graph, v.large.state
+    for k in range(g.edge_start[island], g.edge_start[island + 1]):
+        edge = off(g.edges, 2 * g.edge_list[k])
+        if edge[0] >= 0 and edge[1] >= 0:
+            p, q = g.place[edge[0]], g.place[edge[1]]
+            if state[p] == ACTIVE and state[q] == HELD:
+                state[q] = ADJACENT
+            elif state[q] == ACTIVE and state[p] == HELD:
+                state[p] = ADJACENT
 
 
 @kernel

@@ -35,12 +35,7 @@ from tangere.elements.element import (
 from tangere.elements.spring import list_springs
 from tangere.elements.step_context import PASSES, StepContext, moves, stamped
 from tangere.implicit.energy_books import close_books, open_books
-from tangere.implicit.islands import (
-    edge_body,
-    edge_island,
-    find_islands,
-    same_edges,
-)
+from tangere.implicit.islands import edge_island, find_islands, same_edges
 from tangere.implicit.large import is_large, predict_changes
 from tangere.implicit.newton import ROUGHLY, TOLERANCE
 from tangere.implicit.remember import finish, settle
@@ -57,7 +52,7 @@ from tangere.model import (
     State,
     Work,
 )
-from tangere.solver import REPORT_PASSES, REPORT_RESIDUAL, REPORT_SOLVES, Solver
+from tangere.solver import REPORT_PASSES, REPORT_RESIDUAL, REPORT_SOLVES
 from tangere.steppers.profile import lap, start_clock
 from tangere.steppers.schedule import UNSOLVED, help_out, solve_islands
 
@@ -382,22 +377,13 @@ def _graph(e: StepContext) -> int:
     for k in range(islands):
         t.start[k + 1] += t.start[k]
         g.fill[k] = t.start[k]
-    for late in (False, True):
-        for k in range(count):
-            c = element(t, k)
-            if c.ints[EI_EDGE] >= 0:
-                island = _island(e, c)
-                if _is_late(e.w.solver, island, c.ints[EI_EDGE]) == late:
-                    t.list[g.fill[island]] = k
-                    g.fill[island] += 1
+    for k in range(count):
+        c = element(t, k)
+        if c.ints[EI_EDGE] >= 0:
+            island = _island(e, c)
+            t.list[g.fill[island]] = k
+            g.fill[island] += 1
     return OK
-
-
-@kernel
-def _is_late(v: Solver, island: int, edge: int) -> bool:
-    """Whether an edge has a body in the second half of its island, which is another thread's."""
-    g = v.graph
-    return bool(is_large(v, island) and g.place[edge_body(g, edge)] >= v.large.split[island])
 
 
 @kernel

@@ -68,7 +68,6 @@ from tangere.elements.columns import (
     EF_YIELDED,
     EI_A,
     EI_B,
-    EI_EARLY,
     EI_LIMITED,
     EI_MODE,
     EI_NEW,
@@ -519,7 +518,7 @@ def _law(e: StepContext, c: Element, row: PtrF8) -> None:
             f[EF_E] = law.e
     slides = known and ints[PI_MODE] == SLIP
     c.ints[EI_MODE] = SLIDES if slides else HOLDS
-    c.ints[EI_EARLY], c.ints[EI_LIMITED] = 0, 0
+    c.ints[EI_LIMITED] = 0
     f[EF_MU] = law.mu if slides else law.mu0
     # friction spring at the start of the step, about the centre
     r1, r2, theta = 0.0, 0.0, 0.0
