@@ -324,7 +324,7 @@ def test_an_adapter_sends_zero_when_the_servo_falls_silent() -> None:
     now = [0.0]
     commands = Commands(rig, limit=0.05, clock=lambda: now[0])
     assert commands.newest().tolist() == [0.0] * 6
-    post(rig.outbox, rig.outbox_at, np.array([1.0, 2, 3, 4, 5, 6, 0, 0]), NSEND)
+    post(rig.outbox, rig.outbox_at, np.array([1.0, 2, 3, 4, 5, 6, 0, 0, 0]), NSEND)
     assert commands.newest().tolist() == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     now[0] = 0.05
     assert commands.newest().tolist() == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
@@ -332,7 +332,7 @@ def test_an_adapter_sends_zero_when_the_servo_falls_silent() -> None:
     now[0] = 0.051
     assert commands.newest().tolist() == [0.0] * 6
     assert commands.stalled
-    post(rig.outbox, rig.outbox_at, np.array([1.0, 2, 3, 4, 5, 6, 0, 1]), NSEND)
+    post(rig.outbox, rig.outbox_at, np.array([1.0, 2, 3, 4, 5, 6, 0, 0, 1]), NSEND)
     assert commands.newest()[0] == 1.0
     assert not commands.stalled
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isfinite, sqrt
 from types import TracebackType
@@ -35,7 +36,7 @@ from tangere.haptics.layout import (
     READ_VELOCITY,
 )
 from tangere.maths.quat import Quat, turn_between
-from tangere.maths.vec import Array
+from tangere.maths.vec import Array, LongArray
 
 # A command older than this is no longer sent: the loop that computes it hangs or died [s].
 HOLD = 0.05
@@ -69,6 +70,9 @@ class DeviceInfo:
     senses_gripper: bool = False
     blocks: bool = False  # the vendor's calls wait; the adapter makes them on a thread of its own
     drops_force: bool = True  # the device itself lets go when commands stop
+    delay: float = 0.0  # from a command to the motors, a guess on the safe side [s]
+    mass: float = 0.1  # apparent at the grip [kg]
+    inertia: float = 1e-4  # [kg m²]
 
     @property
     def sensed(self) -> int:
@@ -79,6 +83,24 @@ class DeviceInfo:
     def actuated(self) -> int:
         """Degrees of freedom that are driven."""
         return 3 * (self.max_force > 0) + 3 * (self.max_torque > 0) + (self.max_gripper_force > 0)
+
+
+@dataclass(frozen=True)
+class NativePort:
+    """How a servo reads and drives an open device in compiled code, by addresses of C functions.
+
+    Attributes:
+        source: SOURCE_DHD or SOURCE_HD.
+        words: For `Rig.port`; they hold while the device is open.
+        schedule: Given the address of a C function `unsigned (void *)` and that of its data, has
+            the vendor's own scheduler call it at the vendor's pace; None: our clock paces.
+        unschedule: Ends that; when it returns the function is not running and never will.
+    """
+
+    source: int
+    words: LongArray
+    schedule: Callable[[int, int], None] | None = None
+    unschedule: Callable[[], None] | None = None
 
 
 @runtime_checkable
@@ -157,6 +179,10 @@ class Adapter:
 
     def _disconnect(self) -> None:
         """Free the device; zero force has been sent."""
+
+    def native_port(self) -> NativePort | None:
+        """For a device that compiled code can serve, once it is open; None: `read` and `write`."""
+        return None
 
     # ---------------------------------------------------------------- what a session calls
 

@@ -28,15 +28,18 @@ READ_TIME = 13  # when the sample was received, monotonic [s]
 READ_BUTTONS = 14  # bit field; bit 0: clutch
 READ_GRIPPER = 15  # opening [m or rad]
 READ_SEQUENCE = 16  # counts the samples of a device; a fresh one has a new number
-READ_STATUS = 17  # 0: good; otherwise a FAULT_… of the device
-NREAD = 18
+READ_STATUS = 17  # of this exchange alone, 0: good; otherwise a FAULT_… of the device
+READ_APPLIED = 18  # 3: force that the motors give now, as far as the device tells [N]
+READ_TELLS_APPLIED = 21  # 1: it does
+NREAD = 22
 
 # ------------------------------------------------ what is sent to it: a command
 SEND_FORCE = 0  # 3: on the user's hand at the grip, base frame [N]
 SEND_TORQUE = 3  # 3: [N m]
-SEND_TIME = 6  # [s]
-SEND_SEQUENCE = 7  # tick
-NSEND = 8
+SEND_GRIPPER = 6  # closing the gripper [N]
+SEND_TIME = 7  # [s]
+SEND_SEQUENCE = 8  # tick
+NSEND = 9
 
 # ------------------------------------------------ where the hand is: world frame
 HAND_POSITION = 0  # 3: grip [m]
@@ -182,6 +185,12 @@ STOPS_FORCE = (
 SOURCE_TABLE = 0  # one row per tick, sampled ahead: scripts and playback
 SOURCE_ARM = 1  # a person's arm and a device model, computed in the tick
 SOURCE_PORT = 2  # an adapter's thread, through mailboxes
+SOURCE_DHD = 3  # calls of Force Dimension's library within the tick, see `haptics.dhd`
+SOURCE_HD = 4  # calls of OpenHaptics within the tick, see `haptics.hd`
+
+# ------------------------------------------------ what those calls need: whole numbers, see there
+NPORT = 32
+NPORT_MEMORY = 32  # floats that they keep: the last sample, for the velocity
 
 
 class Rig(NamedTuple):
@@ -201,6 +210,8 @@ class Rig(NamedTuple):
     | source    | SOURCE_…, rows of the table                                   | (2,) int64      |
     | table     | readings, or where an arm wants to be, one row per tick       | (ticks, NREAD)  |
     | arm       | parameters and state of a person's arm, see `haptics.arm`     | (256,)          |
+    | port      | addresses of a vendor's functions, and numbers for them       | (NPORT,) int64  |
+    | port_memory | what the calls keep from one tick to the next               | (NPORT_MEMORY,) |
     | inbox     | mailbox of readings from an adapter, see `haptics.mailbox`    | …               |
     | inbox_at  | its indices                                                   | int64           |
     | outbox    | mailbox of commands to the adapter; outbox_at: its indices    | …               |
@@ -221,6 +232,8 @@ class Rig(NamedTuple):
     source: LongArray
     table: Array
     arm: Array
+    port: LongArray
+    port_memory: Array
     inbox: Array
     inbox_at: LongArray
     outbox: Array
@@ -262,6 +275,8 @@ def new_rig(ticks: int = 1) -> Rig:
         np.array([SOURCE_TABLE, ticks], dtype=np.int64),
         np.tile(quiet, (ticks, 1)),
         np.zeros(256),
+        np.zeros(NPORT, dtype=np.int64),
+        np.zeros(NPORT_MEMORY),
         *new_mailbox(NREAD),
         *new_mailbox(NSEND),
         *new_mailbox(NPACKET),
