@@ -213,6 +213,20 @@ def test_stacked_cylinders(offset: float) -> None:
     assert found.face in (1, -2)
 
 
+@pytest.mark.parametrize("swap", [False, True])
+@pytest.mark.parametrize("offset", [0.0, 1e-17, 1e-12, 0.009])
+@pytest.mark.parametrize("tilt", [0.0, 1e-15, -1e-15, 1e-9])
+def test_wide_cylinder_on_a_narrow_one(offset: float, tilt: float, swap: bool) -> None:
+    # The rims do not cross: the end above covers the one below. Axes apart by rounding alone once
+    # put the point where the circles "cross" at 1e12 m.
+    low = part(Cylinder(0.1, 0.3), (0.0, 0.0, 0.0), about("y", np.degrees(2.0 * tilt)))
+    high = part(Cylinder(0.11, 0.2), (offset, 0.0, 0.25 - 1e-6), about("y", np.degrees(tilt)))
+    found = meet(high, low, 0.2) if swap else meet(low, high, 0.2)
+    # a tilt of 1e-9 over 0.15 m turns the normal and moves the ends by as much
+    check(found, -Z if swap else Z, 1e-6, tolerance=3e-9)
+    assert hypot(found.point[0], found.point[1]) <= 0.111
+
+
 def test_rim_on_a_flat_end_and_rim_on_rim() -> None:
     low = part(Cylinder(0.1, 0.3))
     tilt = np.radians(10.0)

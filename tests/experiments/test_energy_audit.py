@@ -141,3 +141,10 @@ def test_seeds_on_the_command_line_are_told_and_drawn(
         "energy-audit-2-energy.png",
         "energy-audit-2-pictures.png",
     }
+
+
+def test_a_stack_with_a_wide_cylinder_on_a_narrow_one() -> None:
+    # After 0.31 s two ends lie on each other whose axes are apart by rounding alone: the point
+    # where their rims "cross" was at 1e12 m, and the stack was lost to infinity.
+    verdict = audit(594, params=Params(seconds=0.4))
+    assert verdict.rise < LIMIT

@@ -73,6 +73,8 @@ ALIKE = 1e-6
 SHALLOW = 1e-3
 # GJK leans a normal by this at most off the axis whose flat end is nearest [rad].
 LEAN = 1e-6
+# Below any tilt that rounding leaves: an end that does not lean has no lowest point of its own.
+NO_LEAN = 1e-300
 # A hull's feature on a flat end: laid out by the facets, which are exact there.
 FACETS = 1 << 20
 
@@ -246,7 +248,8 @@ def _lowest_within(b: Solid, on: Face) -> Vec3:
 def _lowest_of_disc(on: Face, centre: Vec3, b: Solid) -> Vec3:
     """Lowest point of an end of b that is partly above a face, but not with its own lowest point.
 
-    It is where the rim crosses the outline, or at a corner of the outline.
+    It is where the rim crosses the outline, at a corner of the outline, or on a round outline that
+    the end covers, where that leans lowest.
     """
     best, high = centre, inf
     n, radius = on.normal, b.radius
@@ -254,8 +257,12 @@ def _lowest_of_disc(on: Face, centre: Vec3, b: Solid) -> Vec3:
         away = sub(centre, on.centre)
         away = axpy(-dot(away, n), n, away)
         d = norm(away)
-        if not d > 0.0:
-            return centre
+        if d <= abs(radius - on.radius):  # the circles do not cross
+            up = dot(b.axis, n)
+            lean = axpy(-up, n, b.axis)
+            reach = min(on.radius, radius) / max(norm(lean), NO_LEAN)
+            p = axpy(reach if up > 0.0 else -reach, lean, on.centre)
+            return _onto(p, n, centre, b.axis)
         # crossings of two circles: from the outline's centre x along, ±y across
         x = 0.5 * (d * d + on.radius * on.radius - radius * radius) / d
         y = sqrt(max(0.0, on.radius * on.radius - x * x))
