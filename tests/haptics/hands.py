@@ -24,6 +24,8 @@ from tangere.haptics.layout import (
     READ_POSITION,
     READ_QUATERNION,
     READ_SEQUENCE,
+    READ_STATUS,
+    READ_TIME,
     SET_INERTIA,
     SET_MASS,
     SET_STEP,
@@ -38,6 +40,8 @@ from tangere.haptics.tick import run_ticks
 from tangere.maths.vec import Array
 
 DT = 1e-3
+# No ramp, no waiting, no lead, no net: what is computed is sent.
+PLAIN = Safety(ramp=0.0, samples=0, lead=False, net=False)
 DEPTH = 0.005  # [m] of the hand under the plane z = 0
 STIFFNESS = 200.0  # [N/m] of the coupling: a force of nearly 1 N
 
@@ -51,7 +55,7 @@ def free_rig(
     rig = new_rig(ticks)
     s = rig.settings
     (coupling or VirtualCoupling(stiffness=STIFFNESS)).apply(s)
-    (safety or Safety(ramp=0.0, passivity=False)).apply(s)
+    (safety or PLAIN).apply(s)
     s[SET_STEP], s[SET_MASS] = DT, 0.01
     s[SET_INERTIA : SET_INERTIA + 3] = 1e-5
     return rig
@@ -89,12 +93,12 @@ def send_packet(rig: Rig, values: Array) -> None:
     post(rig.packets, rig.packets_at, values, NPACKET)
 
 
-def reading(number: int, z: float = -DEPTH, status: float = 0.0) -> Array:
+def reading(number: int, z: float = -DEPTH, status: float = 0.0, time: float = 0.0) -> Array:
     """A sample of a device upright at height z."""
     found = np.zeros(NREAD)
     found[READ_POSITION + 2], found[READ_QUATERNION] = z, 1.0
-    found[READ_SEQUENCE] = number
-    found[-1] = status
+    found[READ_SEQUENCE], found[READ_TIME] = number, time
+    found[READ_STATUS] = status
     return found
 
 

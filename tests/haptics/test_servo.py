@@ -65,7 +65,7 @@ pytestmark = pytest.mark.nojit
 
 MS = 1_000_000  # [ns]
 LONG = 20.0  # [s] a loop that has not ended by then hangs
-FOREVER = Safety(ramp=0.0, fresh=1e9, stale=1e9, passivity=False)
+FOREVER = Safety(ramp=0.0, samples=0, fresh=1e9, stale=1e9, lead=False, net=False)
 
 
 class Stepped:
@@ -166,7 +166,7 @@ def test_a_recorder_that_sleeps_costs_rows_and_nothing_else() -> None:
 
 
 def test_pause_and_standing_still_take_the_force_away() -> None:
-    rig = pressing_rig(1, Safety(ramp=0.02, fresh=1e9, stale=1e9, passivity=False))
+    rig = pressing_rig(1, Safety(ramp=0.02, samples=0, fresh=1e9, stale=1e9, lead=False, net=False))
     send_packet(rig, packet(1, 0.0))
     loop = Stepped(rig)
     for n in range(40):

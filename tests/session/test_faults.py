@@ -27,11 +27,11 @@ from tangere.haptics.layout import (
     FAULT_SILENT,
     FAULT_STALE,
     FAULT_WRITE,
+    MEM_FAULTS,
     READ_POSITION,
     ROW_SENT,
     STOPS_FORCE,
 )
-from tangere.haptics.safety import MEM_FAULTS
 from tangere.session.session import Session
 
 pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="plain Python cannot keep the pace of a servo")
@@ -40,7 +40,7 @@ MOST = 5.0  # limit of the force [N]
 DOWN = 0.034  # way of the hand [m]: 4 mm further than the floor lets the tool go, 1.2 N
 # The passivity controller gives nothing to a hand that came to rest while the force rose, as one
 # does on a loaded machine: it has its own tests.
-SAFE = tg.Safety(force=MOST, torque=0.1, passivity=False)
+SAFE = tg.Safety(force=MOST, torque=0.1)
 
 
 class Rod(Adapter):

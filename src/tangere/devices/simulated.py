@@ -316,6 +316,8 @@ class Hand(Adapter):
                 name=f"hand on {self.model.name}" if isinstance(device, str) else "hand",
                 max_force=self.model.max_force,
                 max_torque=self.model.max_torque,
+                mass=self.model.mass,
+                inertia=self.model.inertia,
             )
         )
         _check(

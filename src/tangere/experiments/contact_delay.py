@@ -28,7 +28,7 @@ import tangere as tg
 from tangere.experiments import pictures
 from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
 from tangere.experiments.figures import COLOURS, FAINT, INK, canvas, house_style
-from tangere.haptics.layout import FAULT_PASSIVITY
+from tangere.haptics.layout import FAULT_NET
 from tangere.maths.vec import Array
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def press(
     )
     wide = tg.Safety(
         force=1e3, torque=10.0, power=math.inf, slew=math.inf, speed=math.inf, jump=math.inf,
-        ramp=0.0, fresh=math.inf, stale=math.inf, silence=math.inf, passivity=kept,
+        ramp=0.0, fresh=math.inf, stale=math.inf, silence=math.inf, net=kept, lead=kept, cap=False,
     )  # fmt: skip
     session = tg.Session(
         scene, device=hand, rate=p.rate, latency=delay, contact=contact, safety=wide
@@ -231,7 +231,7 @@ def press(
         force=trace["device.force"][:, 2],
         observed=trace["energy.observed"],
         true=np.array(true),
-        acted=int(np.count_nonzero(trace["fault"].astype(np.int64) & FAULT_PASSIVITY)),
+        acted=int(np.count_nonzero(trace["fault"].astype(np.int64) & FAULT_NET)),
         swing=float(np.ptp(height[-end:])),
         rattle=float(np.ptp(tool[-end:])),
     )

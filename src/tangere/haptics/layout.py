@@ -89,12 +89,29 @@ SET_RAMP = 42  # time from zero to full force after a start or a fault [s]
 SET_FRESH = 43  # contact packets older than this let the force decay [s]
 SET_STALE = 44  # … and older than this are a fault [s]
 SET_SILENCE = 45  # a device without a new sample for so long is a fault [s]
-SET_PASSIVITY = 46  # 1: passivity controller on
+SET_NET = 46  # 1: an overdrawn ledger softens the force, see `haptics.energy_net`
 SET_SLEW = 47  # most change of the force sent [N/s]; inf: none
-NSET = 48
+SET_TURN_SLEW = 48  # the same of the torque [N m/s]
+SET_GRIPPER_FORCE = 49  # limit of the gripper's force [N]; 0: it has none
+SET_DELAY = 50  # from a command to the motors, as far as the device says [s]
+SET_LEAD = 51  # 1: the coupling is given the hand of the moment when its force arrives
+SET_SAMPLES = 52  # good samples in a row before there is force
+SET_PLACE = 53  # PLACE_…
+SET_LOST = 54  # a device whose fault lasts longer than this is lost [s]
+SET_SLOW = 55  # a driver that takes longer than this to answer: this tick sends zero [s]
+SET_LEASH = 56  # a tool further from its hand than this is put back [m]
+SET_FASTEST = 57  # … or faster than this [m/s]
+SET_PERIOD = 58  # of the contact loop [s]
+SET_HELD_DAMPING = 59  # damping of a held wrench, in units of its stiffness times its age
+SET_CAP = 60  # most stiffness of the planes with a direct coupling [N/m]; inf: as they are
+# Buttons: their numbers, −1: none
+SET_CLUTCH = 61
+SET_CLUTCH_TOGGLES = 62  # 1: one press holds, the next lets go
+NSET = 64
 
 COUPLING_VIRTUAL, COUPLING_DIRECT = 0, 1
 STEP_IMPLICIT, STEP_IMPLICIT13, STEP_RK4, STEP_EULER = 0, 1, 2, 3
+PLACE_ON_TOOL, PLACE_ABSOLUTE = 0, 1  # the first sample shows the hand on the tool, or as mapped
 CONTACT_PLANES, CONTACT_LINEAR, CONTACT_HELD, CONTACT_PLANES_START = 0, 1, 2, 3
 
 # ------------------------------------------------ the contact packet
@@ -137,19 +154,38 @@ ROW_TOOL = 27  # 13: position, quaternion of the tool, velocity, angular velocit
 ROW_COUPLING = 40  # 6: F_c and T_θ on the tool
 ROW_CONTACT = 46  # 6: contact wrench on the tool
 ROW_SENT = 52  # 6: force and torque sent to the device
-ROW_OBSERVED = 58  # energy given to the simulation through the hand [J], never much below zero
-ROW_SPENT = 59  # energy taken out by the passivity controller [J]
-ROW_STORED = 60  # energy held by tool, coupling and planes [J]
-ROW_DEPTH = 61  # [m]
-ROW_PLANES = 62  # planes that press
-ROW_AGE = 63  # of the contact packet [s]
-ROW_LATE = 64  # start of the tick after its deadline [s]; 0 on the virtual clock
-ROW_SPENT_TIME = 65  # of the tick [s]; 0 on the virtual clock
-ROW_FAULT = 66  # bits FAULT_…
-ROW_BUTTONS = 67
-ROW_GAIN = 68  # ramp and decay: share of the computed force that is sent
-ROW_MISSED = 69  # ticks left out before this one
-NROW = 70
+ROW_APPLIED = 58  # 6: what its motors gave since the last tick, as far as is known
+ROW_EFFECT = 64  # 6: force and torque of effects on the hand, world axes
+ROW_GRIPPER = 70  # opening [m or rad]
+ROW_GRIPPER_FORCE = 71  # sent [N]
+ROW_OBSERVED = 72  # energy that the hand gave through the device [J]
+ROW_BUDGET = 73  # of the net: what may still be given back [J]
+ROW_STORED = 74  # energy held by tool, coupling and planes [J]
+ROW_DEPTH = 75  # [m]
+ROW_PLANES = 76  # planes that press
+ROW_AGE = 77  # of the contact packet [s]
+ROW_LATE = 78  # start of the tick after its deadline [s]; 0 on the virtual clock
+ROW_SPENT_TIME = 79  # of the tick [s]; 0 on the virtual clock
+ROW_MISSED = 80  # ticks left out before this one
+ROW_SAMPLE_AGE = 81  # of the device's sample when the force was sent [s]
+ROW_WRITE_TIME = 82  # that the driver took for the last command [s]
+ROW_LEAD = 83  # τ: how far ahead the coupling sees the hand [s]
+ROW_GAIN = 84  # ramp, clutch and decay: share of the computed force that is sent, …
+ROW_NET = 85  # … times this share, of the net
+ROW_STATE = 86  # FORCE_…
+ROW_FAULT = 87  # bits FAULT_…
+ROW_BUTTONS = 88
+ROW_EVENT = 89  # number of the newest mark in its first tick, else 0
+ROW_USER = 90  # NUSER: numbers of the user's own
+NUSER = 16
+NROW = ROW_USER + NUSER
+
+# ------------------------------------------------ states of the force, see `haptics.force_state`
+FORCE_WAITING = 0  # for good samples, or for the device to have its force switched on
+FORCE_RAMP = 1  # from zero to full
+FORCE_ACTIVE = 2
+FORCE_FAULT = 3  # zero since the tick that found it
+FORCE_LOST = 4  # the device is gone; it has to be opened anew
 
 # ------------------------------------------------ faults, as bits
 FAULT_READ = 1  # the device could not be read
@@ -163,23 +199,77 @@ FAULT_NAN_CONTACT = 128
 FAULT_NAN_FORCE = 256
 FAULT_TOOL = 512  # the tool's state left all bounds and was put back to the hand
 FAULT_LIMIT = 1024  # not a fault: force, torque or power was limited in this tick
-FAULT_PASSIVITY = 2048  # not a fault: the passivity controller acted in this tick
+FAULT_NET = 2048  # not a fault: the net holds force back in this tick
 FAULT_RECORD = 4096  # the recording stopped (disk full …); the session goes on
 FAULT_VIEWER = 8192  # the viewer went away; the session goes on
 FAULT_ESCAPE = 16384  # stopped by the user or the watchdog
+FAULT_SLOW = 32768  # the driver took too long to answer
+FAULT_OFF = 65536  # not a fault: the device's own force is off (button, dead man, brake)
+FAULT_LOST = 131072  # the device is gone
+# The device's own: lasting long, they mean that it is lost.
+DEVICE_FAULTS = FAULT_READ | FAULT_SILENT | FAULT_NAN_READING | FAULT_WRITE | FAULT_LOST
 STOPS_FORCE = (
-    FAULT_READ
-    | FAULT_SILENT
+    DEVICE_FAULTS
     | FAULT_JUMP
     | FAULT_SPEED
-    | FAULT_NAN_READING
-    | FAULT_WRITE
     | FAULT_STALE
     | FAULT_NAN_CONTACT
     | FAULT_NAN_FORCE
     | FAULT_TOOL
     | FAULT_ESCAPE
+    | FAULT_SLOW
+    | FAULT_OFF
 )
+
+# ------------------------------------------------ memory of a rig
+# The hand
+MEM_STARTED = 0  # 1 once the hand is placed
+MEM_ANCHOR = 1  # 3: a [m]
+MEM_TURN = 4  # 4: q_off
+MEM_SEQUENCE = 8  # of the newest sample
+MEM_SAMPLE_TIME = 9  # tick that saw it [s]
+MEM_BEGIN = 10  # first tick [s]
+MEM_CLUTCH = 11  # share of the force let through by the clutch: 1 while it is not pressed
+MEM_HELD = 12  # 1 while the clutch is held
+MEM_PRESSED = 13  # 1 while its button is pressed
+MEM_POSE = 14  # 7: position and quaternion of the newest good sample, device
+MEM_SAMPLES = 21  # good ones in a row
+MEM_SEEN = 22  # 1: this tick's sample is new and good
+MEM_LATE = 23  # age of samples and duration of writes, the longest of late [s]
+MEM_WRITE_TIME = 24  # of the last command [s]
+# The force
+MEM_STATE = 25  # FORCE_…
+MEM_GAIN = 26  # ramp
+MEM_RAMP = 27  # its duration now; longer after faults that come back [s]
+MEM_FAULT_SINCE = 28  # [s]
+MEM_FAULT_GONE = 29  # when the last fault had gone [s]
+MEM_FAULT_COUNT = 30  # faults in a row, each soon after the last
+MEM_WRITE_FAULT = 31  # FAULT_WRITE until a command is taken again
+MEM_DECAY = 32  # share of the force that ageing packets leave
+MEM_INTERVAL = 33  # between contact packets, on average [s]
+MEM_PACKET_AT = 34  # when the newest one came [s]
+MEM_BAD_PACKET = 35  # 1 while the newest contact packet is unusable
+MEM_OUTSIDE = 36  # bits FAULT_… that others set: recorder, viewer, watchdog, user
+MEM_FAULTS = 37  # every bit since the start
+MEM_PAUSED = 38  # FAULT_ESCAPE while the loop is paused or stood still, else 0
+MEM_MARKS = 39  # marks so far, by others
+MEM_MARKS_SEEN = 40
+# The net
+MEM_OBSERVED = 41  # E [J]
+MEM_BUDGET = 42  # B [J]
+MEM_NET = 43  # g
+MEM_TICKS = 44  # since the last sample
+MEM_STEP = 45  # 7: Δx, Δθ and Δ of the gripper between samples, smoothed
+MEM_GRIPPER = 52  # of the newest good sample
+MEM_APPLIED = 53  # 7: what the motors gave in this tick
+MEM_APPLIED_SUM = 60  # 7: and since the last sample
+MEM_COMMANDS = 67  # sent so far
+MEM_SAMPLE_AGE = 69  # of the newest sample in this tick [s]
+MEM_AGE_SEEN = 70  # … when it was first seen [s]
+MEM_HOLD = 68  # 1: the clutch is held by others, such as the page
+MEM_LINE = 72  # (MAX_DELAY + 1) × 7: commands on their way to the motors
+MAX_DELAY = 31  # [ticks]
+NMEM = MEM_LINE + 7 * (MAX_DELAY + 1)
 
 # ------------------------------------------------ where readings come from
 SOURCE_TABLE = 0  # one row per tick, sampled ahead: scripts and playback
@@ -206,7 +296,8 @@ class Rig(NamedTuple):
     | out       | OUT_…                                                         | (NOUT,)         |
     | send      | SEND_…                                                        | (NSEND,)        |
     | row       | ROW_…                                                         | (NROW,)         |
-    | memory    | of the safety stage and the clutch, see `haptics.safety`      | (64,)           |
+    | memory    | MEM_…                                                         | (NMEM,)         |
+    | user      | numbers of the user's own, for the trace                      | (NUSER,)        |
     | source    | SOURCE_…, rows of the table                                   | (2,) int64      |
     | table     | readings, or where an arm wants to be, one row per tick       | (ticks, NREAD)  |
     | arm       | parameters and state of a person's arm, see `haptics.arm`     | (256,)          |
@@ -229,6 +320,7 @@ class Rig(NamedTuple):
     send: Array
     row: Array
     memory: Array
+    user: Array
     source: LongArray
     table: Array
     arm: Array
@@ -271,7 +363,8 @@ def new_rig(ticks: int = 1) -> Rig:
         np.zeros(NOUT),
         np.zeros(NSEND),
         np.zeros(NROW),
-        np.zeros(64),
+        np.zeros(NMEM),
+        np.zeros(NUSER),
         np.array([SOURCE_TABLE, ticks], dtype=np.int64),
         np.tile(quiet, (ticks, 1)),
         np.zeros(256),
@@ -291,4 +384,9 @@ def new_rig(ticks: int = 1) -> Rig:
     for column in (SET_GRIP_QUATERNION, SET_FRAME):
         rig.settings[column] = 1.0
     rig.settings[SET_SCALE] = 1.0
+    rig.settings[SET_CLUTCH_TOGGLES] = 0.0
+    for column in (SET_CAP, SET_LEASH, SET_FASTEST, SET_SLOW, SET_LOST, SET_TURN_SLEW):
+        rig.settings[column] = np.inf
+    rig.settings[SET_PLACE] = PLACE_ABSOLUTE
+    rig.memory[MEM_DECAY] = rig.memory[MEM_NET] = rig.memory[MEM_CLUTCH] = 1.0
     return rig

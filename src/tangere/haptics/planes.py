@@ -61,6 +61,10 @@ from tangere.haptics.layout import (
     PACKET_TIME,
     PACKET_WRENCH,
     SET_CONTACT,
+    SET_HELD_DAMPING,
+    SET_INERTIA,
+    SET_MASS,
+    SET_PERIOD,
     SET_STEP,
 )
 from tangere.maths.quat import conjugate, product
@@ -287,7 +291,7 @@ def packet_change(
 
 
 @kernel
-def add_packet(settings: PtrF8, m: Motion, packet: PtrF8, a: Linear) -> None:
+def add_packet(settings: PtrF8, m: Motion, packet: PtrF8, now: float, a: Linear) -> None:
     """The packet's wrench to first order about the motion m, added, (30).
 
     W = W_k − S (Δx, φ) − D (Δv, Δω); the turn of the packet's chart is dφ = (e_w I − e_v*) dφ'.
@@ -295,6 +299,7 @@ def add_packet(settings: PtrF8, m: Motion, packet: PtrF8, a: Linear) -> None:
     for i in range(6):
         a.w[i] += packet[PACKET_WRENCH + i]
     if settings[SET_CONTACT] == CONTACT_HELD:
+        _damp_held(settings, m, packet, now, a)
         return
     change = local_f8(12)
     e_w, e = packet_change(settings, m, packet, change)
@@ -311,6 +316,35 @@ def add_packet(settings: PtrF8, m: Motion, packet: PtrF8, a: Linear) -> None:
             a.k[6 * i + 3 + j] += e_w * row[j] + bent[j]
 
 
+@kernel
+def _damp_held(settings: PtrF8, m: Motion, packet: PtrF8, now: float, a: Linear) -> None:
+    """Damp a tool under a held wrench as much as holding it takes away: B = 1.5 S age.
+
+    A spring S felt an age late acts like the damper −S age; age = now − t_k + period is that at
+    which this wrench will be replaced. Without a stiffness the tool is taken to be as stiff as a
+    contact period lets it be, m/T_c².
+    """
+    factor = settings[SET_HELD_DAMPING]
+    age = now - packet[PACKET_TIME] + settings[SET_PERIOD]
+    wrench, known = 0.0, 0.0
+    for i in range(6):
+        wrench += abs(packet[PACKET_WRENCH + i])
+    for i in range(36):
+        known += abs(packet[PACKET_STIFFNESS + i])
+    if not factor > 0.0 or wrench == 0.0 or not settings[SET_PERIOD] > 0.0:
+        return
+    twist = (m.v[0], m.v[1], m.v[2], m.w[0], m.w[1], m.w[2])
+    for i in range(6):
+        for j in range(6):
+            stiffness = packet[PACKET_STIFFNESS + 6 * i + j]
+            if known == 0.0:
+                mass = settings[SET_MASS] if i < 3 else settings[SET_INERTIA + i % 3]
+                stiffness = mass / settings[SET_PERIOD] ** 2 if i == j else 0.0
+            b = factor * age * stiffness
+            a.b[6 * i + j] += b
+            a.w[i] -= b * twist[j]
+
+
 # ------------------------------------------------ at one state
 @kernel
 def add_contact(
@@ -322,7 +356,7 @@ def add_contact(
         k, b = local_f8(36), local_f8(36)
         a = Linear(local_f8(6), k, b)
         clear(a)
-        add_packet(settings, m, packet, a)
+        add_packet(settings, m, packet, now, a)
         for i in range(6):
             w[i] += a.w[i]
         return

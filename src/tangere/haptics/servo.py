@@ -29,6 +29,7 @@ from tangere.errors import SceneError
 from tangere.haptics import pacing
 from tangere.haptics.layout import (
     FAULT_ESCAPE,
+    MEM_PAUSED,
     NROW,
     NSEND,
     ROW_LATE,
@@ -42,7 +43,6 @@ from tangere.haptics.layout import (
     new_rig,
 )
 from tangere.haptics.mailbox import DROPPED, drain, new_ring, post, push, take
-from tangere.haptics.safety import MEM_PAUSED, place_hand
 from tangere.haptics.tick import tick
 from tangere.maths.vec import Array, LongArray
 
@@ -172,7 +172,7 @@ def _do_tick(first: Rig, second: Rig, l: Loop, start: int) -> None:
     for hand in range(c[CTL_HANDS]):
         r = first if hand == 0 else second
         r.memory[MEM_PAUSED] = FAULT_ESCAPE if escape else 0.0
-        tick(r, n, n * r.settings[SET_STEP])
+        tick(r, n, n * r.settings[SET_STEP], 1e-9 * start)
         row = off(l.rows, hand * NROW)
         for k in range(NROW):
             row[k] = r.row[k]
@@ -280,6 +280,7 @@ class Servo:
         pin: Whether to ask for a core.
         spin: End of every wait that is spent looking at the clock [s].
         ring_rows: Room for rows that the recorder has not fetched yet.
+        loop: What it shares with the rest of the program; made here if not given.
     """
 
     def __init__(
@@ -293,6 +294,7 @@ class Servo:
         pin: bool = True,
         spin: float = pacing.SPIN,
         ring_rows: int = RING_ROWS,
+        loop: Loop | None = None,
     ) -> None:
         if len(rigs) > MAX_HANDS:
             raise SceneError(f"{len(rigs)} hands: at most {MAX_HANDS} share a servo")
@@ -305,7 +307,7 @@ class Servo:
         spare = new_rig()
         self.rigs = tuple(rigs)
         self.rate = rate
-        self.loop = new_loop(len(rigs), rate, spin, ring_rows)
+        self.loop = new_loop(len(rigs), rate, spin, ring_rows) if loop is None else loop
         self.loop.control[CTL_LIMIT] = ticks
         self.granted: pacing.Granted | None = None
         self.error: BaseException | None = None
@@ -453,7 +455,6 @@ def warm_up() -> None:
     with one_bar():
         take(spare.outbox, spare.outbox_at, spare.send, NSEND)
         drain(loop.ring, loop.ring_at, np.zeros_like(loop.ring))
-        place_hand(spare.settings, spare.reading, spare.memory, spare.hand)
         if PORTABLE:
             do_tick(spare, spare, loop, 0)
             end_tick(loop, 0, 0)

@@ -47,11 +47,13 @@ from tangere.haptics.layout import (
     OUT_TURN,
     PACKET_TIME,
     SET_CONTACT,
+    SET_FASTEST,
     SET_GRAVITY,
     SET_GRIP,
     SET_GRIP_QUATERNION,
     SET_INERTIA,
     SET_INTEGRATOR,
+    SET_LEASH,
     SET_MASS,
     SET_MODE,
     SET_STEP,
@@ -104,8 +106,8 @@ def step_tool(
     """Bring the tool from the last tick to `now`; what it then feels is in `out`, OUT_….
 
     `hand` is the sample of `now`, `packet` the newest contact packet. Returns 0, or FAULT_TOOL: the
-    state was lost, the tool is put back to the hand at rest, and `out` is zero. A hand that is
-    itself no number leaves it where it was.
+    state was lost or off its leash, the tool is put back to the hand at rest, and `out` is zero. A
+    hand that is itself no number leaves it where it was.
     """
     r, anchors, fresh, last = local_f8(9), local_f8(48), local_f8(13), local_f8(13)
     m = motion(settings, y, r)
@@ -125,7 +127,7 @@ def step_tool(
         y[i] = fresh[i]
     felt(settings, y, hand, packet, now, anchors, grips, out)
     out[OUT_PASSES] = passes
-    if _size(y, NTOOL) + _size(out, OUT_DEVIATION) < LOST:
+    if _size(y, NTOOL) + _size(out, OUT_DEVIATION) < LOST and not _strays(settings, y, out):
         return 0
     follow(settings, hand, fresh)
     found = _size(fresh, NTOOL) < LOST
@@ -136,6 +138,16 @@ def step_tool(
     for i in range(NOUT):
         out[i] = 0.0
     return FAULT_TOOL
+
+
+@kernel
+def _strays(settings: PtrF8, y: PtrF8, out: PtrF8) -> bool:
+    """Whether a tool is further from its hand than its coupling can have pulled it, or too fast."""
+    if settings[SET_MODE] == COUPLING_DIRECT:
+        return False
+    i = TOOL_MOMENTUM
+    fast = norm((y[i], y[i + 1], y[i + 2])) > settings[SET_MASS] * settings[SET_FASTEST]
+    return bool(out[OUT_DEVIATION] > settings[SET_LEASH] or fast)
 
 
 @kernel
@@ -206,7 +218,7 @@ def _implicit(
     mode = int(settings[SET_CONTACT])
     planes = mode not in (CONTACT_HELD, CONTACT_LINEAR)
     if not planes:
-        add_packet(settings, m, packet, base)
+        add_packet(settings, m, packet, now, base)
     count = plane_count(packet)
     if not planes or count == 0:
         advance(settings, y, m, base, y_out)
@@ -411,7 +423,7 @@ def rate_and_jacobian(
     add_force(w, (0.0, 0.0, 0.0), _weight(s))
     find_anchors(s, m, p, now, ptr(grips), anchors)
     if int(s[SET_CONTACT]) in (CONTACT_HELD, CONTACT_LINEAR):
-        add_packet(s, m, p, a)
+        add_packet(s, m, p, now, a)
     else:
         for i in range(96):
             states[i] = 0.0

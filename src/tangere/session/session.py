@@ -7,19 +7,23 @@ on a thread of its own, the contact loop on another, and devices, recorder and v
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 
 from tangere.contact.method import methods, to_words
-from tangere.devices.device import Device
+from tangere.devices.device import Device, DeviceInfo
 from tangere.devices.registry import find
 from tangere.devices.simulated import Hand
 from tangere.errors import SceneError, choose
+from tangere.haptics.coupling import DirectCoupling, VirtualCoupling
 from tangere.haptics.layout import (
     CONTACT_HELD,
     CONTACT_LINEAR,
@@ -27,15 +31,24 @@ from tangere.haptics.layout import (
     FAULT_RECORD,
     HAND_POSITION,
     HAND_QUATERNION,
-    NREAD,
+    MEM_OUTSIDE,
+    MEM_STARTED,
     NROW,
     NSTATE,
+    PLACE_ABSOLUTE,
+    SET_CAP,
     SET_CONTACT,
+    SET_DELAY,
+    SET_DEVICE_FORCE,
     SET_GRIP,
     SET_GRIP_QUATERNION,
     SET_INERTIA,
     SET_INTEGRATOR,
+    SET_LEAD,
+    SET_LEASH,
     SET_MASS,
+    SET_PERIOD,
+    SET_PLACE,
     SET_STEP,
     SOURCE_ARM,
     SOURCE_PORT,
@@ -52,12 +65,21 @@ from tangere.haptics.layout import (
     new_rig,
 )
 from tangere.haptics.mailbox import post
-from tangere.haptics.safety import MEM_OUTSIDE, Safety, place_hand, unlimited
+from tangere.haptics.safety import (
+    HAND_INERTIA,
+    HAND_MASS,
+    Safety,
+    leash,
+    stiffest,
+    unlimited,
+)
 from tangere.haptics.tick import run_ticks
+from tangere.haptics.workspace import Buttons, Workspace
 from tangere.maths.rotations import quat_conjugate, quat_product, quaternion_of, rotation_of
 from tangere.scene.compile import principal_frame
 from tangere.scene.files import scene_text
 from tangere.scene.scene import Scene, Tool
+from tangere.session.hands import LocalHands
 from tangere.session.threads import Live
 from tangere.trace.columns import named_settings
 from tangere.trace.recorder import Recorder, surroundings
@@ -80,6 +102,7 @@ TOOL_STEPS = {
 }
 RATES = (100.0, 4000.0)  # of the servo [Hz]
 LONGEST = 1e6  # session [s]
+PLACING = 1.0  # time that a device gets to show its hand before `start` returns [s]
 
 
 class Session:
@@ -97,6 +120,9 @@ class Session:
         contact: ContactModel | None = None,
         tool_step: ToolStep = "implicit",
         safety: Safety | None = None,
+        workspace: Workspace | Sequence[Workspace] | None = None,
+        buttons: Buttons | Sequence[Buttons] | None = None,
+        reconnect: bool = False,
     ) -> None:
         """Compile the scene and prepare every hand; nothing is opened yet.
 
@@ -111,7 +137,10 @@ class Session:
                 "linear" (the wrench with its derivative) or "held" (the wrench alone); by default
                 the first that the method can tell.
             tool_step: Integrator of the tools.
-            safety: Limits at the devices; those of each device if not given.
+            safety: Limits at the devices, within those of each device; those if not given.
+            workspace: Where the device's workspace lies in the scene; one for all, or one each.
+            buttons: What its buttons do; one for all, or one each.
+            reconnect: Whether a device that was lost is opened again; else the session ends.
         """
         if not isinstance(scene, Scene):
             raise SceneError(f"Session needs a Scene, not {type(scene).__name__}")
@@ -130,10 +159,20 @@ class Session:
         )
         self.options: dict[str, str] = {"contact": told, "tool_step": tool_step}
         self.safety = safety
-        self.rigs = [self._new_rig(*pair) for pair in zip(scene.tools, self.devices, strict=True)]
+        self.reconnect = reconnect
+        self.workspaces = _one_each("workspace", workspace, Workspace, scene.tools)
+        self.buttons = _one_each("buttons", buttons, Buttons, scene.tools)
+        self.notes: list[str] = []
+        """What was changed to suit a device, in words."""
+        self.rigs = [self._new_rig(index) for index in range(len(scene.tools))]
         dt = self.period / self.rate
         self.contact = record.tool_side(scene, self.method, dt, self.rigs)
         self.turn_seconds: list[float] = []
+        self.couplings = [tool.coupling for tool in scene.tools]
+        """Of the tools, as far as their devices can display them."""
+        self._displays = [(math.inf, math.inf, "") for _ in scene.tools]
+        for index, each in enumerate(self.devices):
+            self._configure(index, each.info)
         self._live: Live | None = None
         self._used = False
 
@@ -142,10 +181,10 @@ class Session:
         """The scene in motion."""
         return self.contact.simulation
 
-    def _new_rig(self, tool: Tool, device: Device) -> Rig:
-        rig = new_rig()
+    def _new_rig(self, index: int) -> Rig:
+        tool, rig = self.scene.tools[index], new_rig()
         s = rig.settings
-        s[SET_STEP] = 1.0 / self.rate
+        s[SET_STEP], s[SET_PERIOD] = 1.0 / self.rate, self.period / self.rate
         s[SET_INTEGRATOR] = TOOL_STEPS[self.options["tool_step"]]
         s[SET_CONTACT] = CONTACT_MODELS[self.options["contact"]]
         moments, axes = principal_frame(tool.inertia)
@@ -154,22 +193,64 @@ class Session:
         s[SET_GRIP : SET_GRIP + 3] = rotation_of(principal).T @ (tool.grip - tool.centre)
         s[SET_GRIP_QUATERNION : SET_GRIP_QUATERNION + 4] = quat_conjugate(principal)
         tool.coupling.apply(s)
+        self.workspaces[index].apply(s)
+        self.buttons[index].apply(s)
         turned = rotation_of(tool.orientation)
         rig.tool[TOOL_POSITION : TOOL_POSITION + 3] = tool.position + turned @ tool.centre
         rig.tool[TOOL_QUATERNION : TOOL_QUATERNION + 4] = quat_product(tool.orientation, principal)
         rig.hand[HAND_POSITION : HAND_POSITION + 3] = tool.position + turned @ tool.grip
         rig.hand[HAND_QUATERNION : HAND_QUATERNION + 4] = tool.orientation
-        if self.safety is not None:
-            self.safety.apply(s)
-        elif hasattr(device, "table"):
-            unlimited(s)  # nobody's hand
-        else:
-            limits_of(device).apply(s)
         state = np.zeros(NSTATE)
         state[STATE_TOOL : STATE_TOOL + len(rig.tool)] = rig.tool
         state[STATE_HAND : STATE_HAND + len(rig.hand)] = rig.hand
         post(rig.states, rig.states_at, state, NSTATE)
         return rig
+
+    def _configure(self, index: int, info: DeviceInfo) -> None:
+        """Limits, delay and displayed stiffness of a hand, by what its device says of itself."""
+        device, s = self.devices[index], self.rigs[index].settings
+        if hasattr(device, "table"):  # a script says where the hand is
+            s[SET_PLACE] = PLACE_ABSOLUTE
+            if self.safety is None:
+                unlimited(s)  # nobody's hand
+                return
+        safety = limits_of(info) if self.safety is None else within(self.safety, info)
+        safety.apply(s)
+        ticks = device.model.delay / self.rate if isinstance(device, Hand) else info.delay
+        s[SET_DELAY] = ticks
+        if not info.max_force > 0.0:  # nothing is felt, and nothing can shake
+            s[SET_LEAD] = 0.0
+        self._displays[index] = _displayable(info, ticks, 1.0 / self.rate, safety.cap)
+        self.couple(index, self.scene.tools[index].coupling)
+
+    def couple(self, index: int, coupling: VirtualCoupling | DirectCoupling) -> None:
+        """Hold a tool by another coupling, no stiffer than its device can display.
+
+        While the session runs, call it between two contact periods (`Live.call`).
+        """
+        tool, s = self.scene.tools[index], self.rigs[index].settings
+        most, turning, why = self._displays[index]
+        if isinstance(coupling, DirectCoupling):
+            coupling.apply(s)
+            self.workspaces[index].apply(s)
+            s[SET_CAP] = most
+            return
+        softer = replace(
+            coupling,
+            stiffness=min(coupling.stiffness, most),
+            rotational_stiffness=min(coupling.rotational_stiffness, turning),
+        )
+        for name, unit in (("stiffness", "N/m"), ("rotational_stiffness", "N m/rad")):
+            was, now = getattr(coupling, name), getattr(softer, name)
+            if now < was:
+                what = f"displayed {name.replace('_', ' ')} of {tool.name}"
+                self.notes.append(f"{what} {was:g} → {now:.3g} {unit}: {why}")
+        self.couplings[index] = softer
+        softer.apply(s)
+        self.workspaces[index].apply(s)
+        self.contact.hold(index, replace(tool, coupling=softer))
+        force = min(softer.max_force, float(s[SET_DEVICE_FORCE]))
+        s[SET_LEASH] = leash(softer.stiffness, softer.scale * force)
 
     # ------------------------------------------------------------------ running
 
@@ -244,35 +325,52 @@ class Session:
             ticks: To make; 0 goes on until `stop`.
             record: File to record into.
         """
-        from tangere.haptics.servo import Servo, warm_up
-
         self._begin()
-        warm_up()
-        opened: list[Device] = []
+        hands = LocalHands(self.devices, self.rate)
+        infos = hands.open()
         try:
-            for device in self.devices:
-                device.open()
-                opened.append(device)
+            self.notes.clear()
+            for index, info in enumerate(infos):
+                self._configure(index, info)
             self._tabulate(ticks)
-            self._place_hands()
+            hands.prepare(self.rigs, ticks)
             for _ in range(2):  # nothing compiles or grows later, and the servo finds a packet
                 self.contact.send(self.contact.turn())
-            servo = Servo(self.rigs, rate=self.rate, ticks=ticks)
-            names = [tool.name for tool in self.scene.tools]
+            (loop,) = hands.loops
             recorder = Recorder(
-                servo.loop.ring,
-                servo.loop.ring_at,
+                loop.ring,
+                loop.ring_at,
                 record,
                 self._meta("real time"),
-                tools=names,
+                tools=[tool.name for tool in self.scene.tools],
                 on_fault=lambda _: self.tell_fault(FAULT_RECORD),
             )
-            self._live = Live(self, servo, recorder)
+            self._live = Live(self, hands, recorder)
             self._live.start()
         except BaseException:
-            for device in opened:
-                device.close()
+            hands.stop()
             raise
+        self._wait_for_hands()
+
+    def _wait_for_hands(self) -> None:
+        """Wait until every device has shown where its hand is, but not for ever."""
+        end = time.monotonic() + PLACING
+        while time.monotonic() < end and self.live.hands.running:
+            if all(rig.memory[MEM_STARTED] == 1.0 for rig in self.rigs):
+                return
+            time.sleep(1e-3)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop("" if error is None else f"ended by {type(error).__name__}: {error}")
 
     @property
     def live(self) -> Live:
@@ -312,15 +410,6 @@ class Session:
                 rig.arm[:] = device.arm()
             self.rigs[i] = rig._replace(table=known.table(self.rate, ticks))
 
-    def _place_hands(self) -> None:
-        """Let every real device, wherever it is now, show its hand on the tool."""
-        for rig, device in zip(self.rigs, self.devices, strict=True):
-            if rig.source[0] == SOURCE_PORT:
-                device.read(rig.reading)
-                post(rig.inbox, rig.inbox_at, rig.reading, NREAD)
-                if not hasattr(device, "table"):
-                    place_hand(rig.settings, rig.reading, rig.memory, rig.hand)
-
     def _meta(self, clock: str) -> dict[str, Any]:
         """What a trace says of its session."""
         tools = self.scene.tools
@@ -328,8 +417,12 @@ class Session:
             "scene": scene_text(self.scene, Path.cwd()),
             "method": to_words(self.method),
             "integrator": "implicit",
-            "coupling": {tool.name: to_words(tool.coupling) for tool in tools},
+            "coupling": {
+                tool.name: to_words(coupling)
+                for tool, coupling in zip(tools, self.couplings, strict=True)
+            },
             "device": [device.info.name for device in self.devices],
+            "notes": self.notes,
             "rate": self.rate,
             "period": self.period,
             "latency": self.latency,
@@ -348,15 +441,53 @@ class Session:
         }
 
 
-def limits_of(device: Device) -> Safety:
-    """Limits within what a device can do; one that displays nothing shows what it would get."""
-    info = device.info
+def limits_of(info: DeviceInfo) -> Safety:
+    """All that a device can do; one that displays nothing shows what it would get."""
     if info.max_force == 0.0:
         return Safety()
     return Safety(
         force=min(info.max_force, 1e3),
         torque=min(info.max_torque, 1e2),
+        gripper_force=min(info.max_gripper_force, 1e2),
     )
+
+
+def within(safety: Safety, info: DeviceInfo) -> Safety:
+    """The user's limits, and no more than a device can do."""
+    if info.max_force == 0.0:
+        return safety
+    return replace(
+        safety,
+        force=min(safety.force, info.max_force),
+        torque=min(safety.torque, info.max_torque),
+        gripper_force=min(safety.gripper_force, info.max_gripper_force),
+    )
+
+
+def _displayable(
+    info: DeviceInfo, delay: float, step: float, capped: bool
+) -> tuple[float, float, str]:
+    """Most stiffness that a device displays [N/m, N m/rad], and why, in words."""
+    if not info.max_force > 0.0:
+        return math.inf, math.inf, ""
+    most = stiffest(info.mass + HAND_MASS, delay, step) if capped else math.inf
+    turning = stiffest(info.inertia + HAND_INERTIA, delay, step) if capped else math.inf
+    why = f"{info.name} is {1e3 * delay:g} ms late" if delay > 0.0 else f"limit of {info.name}"
+    if 0.0 < info.stiffness < most:
+        most, why = info.stiffness, f"limit of {info.name}"
+    if info.rotational_stiffness > 0.0:
+        turning = min(turning, info.rotational_stiffness)
+    return most, turning if info.max_torque > 0.0 else math.inf, why
+
+
+def _one_each(name: str, given: Any, kind: type[Any], tools: list[Tool]) -> list[Any]:
+    """An option of each tool, from one for all or a list."""
+    several = list(given) if isinstance(given, (list, tuple)) else [given or kind()] * len(tools)
+    if len(several) != len(tools) or not all(isinstance(each, kind) for each in several):
+        raise SceneError(
+            f"Session: {name} is {given!r}: give one {kind.__name__} for all tools, or one for each"
+        )
+    return several
 
 
 def _devices(given: str | Device | Sequence[str | Device], tools: list[Tool]) -> list[Device]:

@@ -1,4 +1,4 @@
-"""The threads of a session in real time: contact loop, device feeders, recorder, supervisor.
+"""The threads of a session in real time: contact loop, recorder, supervisor.
 
 The servo (`haptics.servo`) needs none of them to keep its hand safe: packets that stop coming let
 its force decay and then end, and a device that falls silent is a fault. What is here notices the
@@ -12,14 +12,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from tangere.haptics.layout import FAULT_ESCAPE, NREAD, SOURCE_PORT, Rig
-from tangere.haptics.mailbox import post
-from tangere.haptics.servo import Commands, Servo
+from tangere.haptics.layout import FAULT_ESCAPE, FORCE_LOST, MEM_STATE
 
 if TYPE_CHECKING:
-    from tangere.devices.device import Device
+    from tangere.session.hands import LocalHands
     from tangere.session.session import Session
     from tangere.trace.recorder import Recorder
     from tangere.trace.trace import Trace
@@ -34,16 +30,16 @@ class Live:
     """A session that runs in real time.
 
     Attributes:
-        servo: The haptic loop.
-        recorder: Where its rows go.
+        hands: Its servos and devices.
+        recorder: Where the servos' rows go.
         trouble: Why the session has to end, in words; empty: nothing.
         overruns: Contact periods that were left out because the loop was behind.
         paused: While true the scene stands still and the hands feel nothing.
     """
 
-    def __init__(self, session: Session, servo: Servo, recorder: Recorder) -> None:
+    def __init__(self, session: Session, hands: LocalHands, recorder: Recorder) -> None:
         self.session = session
-        self.servo = servo
+        self.hands = hands
         self.recorder = recorder
         self.trouble = ""
         self.overruns = 0
@@ -54,20 +50,13 @@ class Live:
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._trace: Trace | None = None
-        feeders = [
-            threading.Thread(target=self._feed, args=pair, name="tangere-device", daemon=True)
-            for pair in zip(session.rigs, session.devices, strict=True)
-            if pair[0].source[0] == SOURCE_PORT
-        ]
-        touch = threading.Thread(target=self._touch, name="tangere-contact", daemon=True)
-        self._contact, self._threads = touch, [touch, *feeders]
+        self._contact = threading.Thread(target=self._touch, name="tangere-contact", daemon=True)
 
     def start(self) -> None:
-        """Begin: recorder, devices and contacts first, the servo when all of them run."""
+        """Begin: recorder and contacts first, the servo when both run."""
         self.recorder.start()
-        for thread in self._threads:
-            thread.start()
-        self.servo.start()
+        self._contact.start()
+        self.hands.start()
 
     def watch(self, callback: Callable[[], None]) -> None:
         """Call `callback` between contact periods; it finds the scene between two steps."""
@@ -81,18 +70,31 @@ class Live:
     def pause(self, paused: bool) -> None:
         """Hold the scene and let go of the hands, or go on."""
         self.paused = paused
-        self.servo.pause(paused)
+        self.hands.pause(paused)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the servo has made its ticks or something ended it; whether it has."""
         end = None if timeout is None else time.monotonic() + timeout
-        while self.servo.running and not self.trouble:
-            if not self._contact.is_alive():
-                self.trouble = self.trouble or "the contact loop has died"
+        while self.hands.running and not self.trouble:
+            self.trouble = self._look()
             if end is not None and time.monotonic() >= end:
                 return False
             time.sleep(CHECK)
         return True
+
+    def _look(self) -> str:
+        """What has to end the session, in words."""
+        if self.trouble:
+            return self.trouble
+        if not self._contact.is_alive():
+            return "the contact loop has died"
+        if self.hands.trouble:
+            return self.hands.trouble
+        for rig, tool in zip(self.session.rigs, self.session.scene.tools, strict=True):
+            if rig.memory[MEM_STATE] == FORCE_LOST and not self.session.reconnect:
+                words = "; ".join(self.hands.faults) or "it did not answer"
+                return f"the device of {tool.name} is lost: {words}"
+        return ""
 
     def stop(self, reason: str = "") -> Trace:
         """Zero force, then end everything; the trace."""
@@ -101,20 +103,11 @@ class Live:
         if self.trouble:  # the rows shall show what the hand felt: nothing
             self.session.tell_fault(FAULT_ESCAPE)
             time.sleep(2.0 * CHECK)
-        self.servo.stop()
+        self.hands.stop()
         self._stop.set()
-        for thread in self._threads:
-            thread.join(JOIN)
-        for device in self.session.devices:
-            device.close()
-        words = (
-            self.trouble or reason or (str(self.servo.error) if self.servo.error else "finished")
-        )
-        self._trace = self.recorder.finish(
-            words,
-            overruns=self.overruns,
-            devices=[device.fault for device in self.session.devices if device.fault],
-        )
+        self._contact.join(JOIN)
+        words = self.trouble or reason or self.hands.trouble or "finished"
+        self._trace = self.recorder.finish(words, overruns=self.overruns, devices=self.hands.faults)
         return self._trace
 
     # ------------------------------------------------------------------ threads
@@ -147,19 +140,3 @@ class Live:
                 calls, self._calls = self._calls, []
             for callback in calls:
                 callback()
-
-    def _feed(self, rig: Rig, device: Device) -> None:
-        """Carry readings and commands between a device and its mailboxes."""
-        reading = np.array(rig.reading)
-        commands = Commands(rig)
-        period = 1.0 / min(device.info.rate, self.session.rate)
-        due = time.perf_counter()
-        try:
-            while not self._stop.is_set():
-                device.read(reading)
-                post(rig.inbox, rig.inbox_at, reading, NREAD)
-                device.write(commands.newest())
-                due = max(due + period, time.perf_counter() - period)
-                time.sleep(max(0.0, due - time.perf_counter()))
-        except Exception as error:  # not what a device does when it fails: somebody closed it
-            self.trouble = f"the device is lost: {error}"

@@ -40,8 +40,12 @@ COLUMNS: dict[str, Place] = {
     **_motion("tool", layout.ROW_TOOL),
     **_wrench("tool", layout.ROW_CONTACT),
     **_wrench("coupling", layout.ROW_COUPLING),
+    **_wrench("applied", layout.ROW_APPLIED),
+    **_wrench("effect", layout.ROW_EFFECT),
+    "gripper.opening": Place(layout.ROW_GRIPPER, 1),
+    "gripper.force": Place(layout.ROW_GRIPPER_FORCE, 1),
     "energy.observed": Place(layout.ROW_OBSERVED, 1),
-    "energy.spent": Place(layout.ROW_SPENT, 1),
+    "energy.budget": Place(layout.ROW_BUDGET, 1),
     "energy.stored": Place(layout.ROW_STORED, 1),
     "contact.depth": Place(layout.ROW_DEPTH, 1),
     "contact.count": Place(layout.ROW_PLANES, 1),
@@ -49,13 +53,25 @@ COLUMNS: dict[str, Place] = {
     "servo.late": Place(layout.ROW_LATE, 1),
     "servo.duration": Place(layout.ROW_SPENT_TIME, 1),
     "servo.missed": Place(layout.ROW_MISSED, 1),
+    "device.sample_age": Place(layout.ROW_SAMPLE_AGE, 1),
+    "device.write_time": Place(layout.ROW_WRITE_TIME, 1),
+    "servo.lead": Place(layout.ROW_LEAD, 1),
     "servo.gain": Place(layout.ROW_GAIN, 1),
+    "servo.net": Place(layout.ROW_NET, 1),
+    "servo.state": Place(layout.ROW_STATE, 1),
+    "event": Place(layout.ROW_EVENT, 1),
     "fault": Place(layout.ROW_FAULT, 1),
     "buttons": Place(layout.ROW_BUTTONS, 1),
 }
-WHOLE_NUMBERS = ("contact.count", "servo.missed", "fault", "buttons")
+WHOLE_NUMBERS = ("contact.count", "servo.missed", "servo.state", "event", "fault", "buttons")
 # How the machine did, not what happened: another run of the same session differs here.
-OF_THE_MACHINE = ("servo.late", "servo.duration", "servo.missed")
+OF_THE_MACHINE = (
+    "servo.late",
+    "servo.duration",
+    "servo.missed",
+    "device.sample_age",
+    "device.write_time",
+)
 # Bits of `fault` that come from outside the haptic loop.
 FAULTS_OF_THE_MACHINE = layout.FAULT_RECORD | layout.FAULT_VIEWER
 
@@ -71,10 +87,13 @@ FAULT_WORDS: dict[int, str] = {
     layout.FAULT_NAN_FORCE: "the computed force was not a number",
     layout.FAULT_TOOL: "the tool left all bounds and was put back to the hand",
     layout.FAULT_LIMIT: "the force was limited",
-    layout.FAULT_PASSIVITY: "the passivity controller acted",
+    layout.FAULT_NET: "the force was softened: more energy came out than went in",
     layout.FAULT_RECORD: "the recording stopped",
     layout.FAULT_VIEWER: "the viewer went away",
     layout.FAULT_ESCAPE: "stopped by the user or the watchdog",
+    layout.FAULT_SLOW: "the device's driver took too long to answer",
+    layout.FAULT_OFF: "the device's own force is off",
+    layout.FAULT_LOST: "the device is gone",
 }
 
 

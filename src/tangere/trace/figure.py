@@ -57,7 +57,8 @@ def draw(trace: Trace) -> Figure:
         line(apart, 1e3 * metrics.penetration(one), "penetration", SCENE)
         line(energy, one["energy.observed"], "given by the hand", HAND)
         line(energy, one["energy.stored"], "held by tool and springs", SPRING)
-        line(energy, one["energy.spent"], "taken out for passivity", ALERT)
+        if "energy.budget" in one:  # not in the oldest files
+            line(energy, one["energy.budget"], "may be given back", ALERT)
     if not trace.virtual:
         for column, colour, label in (("late", INK, "after deadline"), ("duration", HAND, "tick")):
             times = _thinned(trace.time, 1e6 * trace[f"servo.{column}"])

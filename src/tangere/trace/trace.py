@@ -328,7 +328,7 @@ class ToolSummary:
     peak_penetration: float  # [m]
     energy: float  # given by the hand until the end [J]
     least_energy: float  # lowest value on the way [J]
-    spent: float  # taken out by the passivity controller [J]
+    least_net: float  # lowest share that the net left of the force
 
 
 @dataclass(frozen=True)
@@ -379,7 +379,7 @@ class Summary:
                 f"{1e3 * tool.mean_deviation:.2f} mm, {tool.peak_angle:.3f} rad; "
                 f"penetration peak {1e3 * tool.peak_penetration:.3f} mm",
                 f"            energy from the hand {tool.energy:.4g} J, lowest "
-                f"{tool.least_energy:.4g} J; {tool.spent:.4g} J taken out for passivity",
+                f"{tool.least_energy:.4g} J; the net left {100 * tool.least_net:.0f} % at least",
             ]
         lines += [f"faults      {self.faults[0] if self.faults else 'none'}"]
         lines += [f"            {fault}" for fault in self.faults[1:]]
@@ -399,7 +399,7 @@ def _servo_summary(trace: Trace) -> ServoSummary:
 def _tool_summary(one: Trace) -> ToolSummary:
     force = np.linalg.norm(one["device.force"], axis=1)
     apart = metrics.deviation(one)
-    observed, spent = one["energy.observed"], one["energy.spent"]
+    observed = one["energy.observed"]
 
     def peak(values: Array) -> float:
         return float(values.max(initial=0.0))
@@ -415,7 +415,7 @@ def _tool_summary(one: Trace) -> ToolSummary:
         peak_penetration=peak(metrics.penetration(one)),
         energy=float(observed[-1]) if len(one) else 0.0,
         least_energy=float(observed.min(initial=0.0)),
-        spent=float(spent[-1]) if len(one) else 0.0,
+        least_net=float(one["servo.net"].min(initial=1.0)) if "servo.net" in one else 1.0,
     )
 
 

@@ -36,7 +36,7 @@ TOOL = np.dtype(
         ("deviation", np.float64),  # of grip and hand [m]
         ("angle", np.float64),  # [rad]
         ("observed", np.float64),  # energy given by the hand [J]
-        ("spent", np.float64),  # taken out by the passivity controller [J]
+        ("budget", np.float64),  # that may still be given back to the hand [J]
         ("stored", np.float64),  # in tool, coupling and planes [J]
         ("depth", np.float64),  # deepest overlap [m]
         ("planes", np.float64),  # contact planes that press
@@ -52,7 +52,7 @@ TOOL_HISTORY = np.dtype(
         ("felt_torque", np.float64),  # [N m]
         ("contact_torque", np.float64),
         ("observed", np.float64),  # [J]
-        ("spent", np.float64),
+        ("budget", np.float64),
         ("stored", np.float64),
     ]
 )

@@ -28,12 +28,14 @@ from tangere.haptics.coupling import DirectCoupling, VirtualCoupling
 from tangere.haptics.layout import (
     FAULT_ESCAPE,
     FAULT_VIEWER,
+    MEM_HELD,
+    MEM_HOLD,
+    MEM_OUTSIDE,
     NROW,
     OUT_ANGLE,
     OUT_DEVIATION,
-    READ_BUTTONS,
     ROW_AGE,
-    ROW_BUTTONS,
+    ROW_BUDGET,
     ROW_CONTACT,
     ROW_COUPLING,
     ROW_DEPTH,
@@ -43,11 +45,9 @@ from tangere.haptics.layout import (
     ROW_OBSERVED,
     ROW_PLANES,
     ROW_SENT,
-    ROW_SPENT,
     ROW_STORED,
     ROW_TOOL,
 )
-from tangere.haptics.safety import MEM_OUTSIDE
 from tangere.maths.rotations import quat_conjugate, quat_product, quaternion_of, rotation_of
 from tangere.maths.vec import Array
 from tangere.scene.compile import principal_frame
@@ -83,7 +83,6 @@ ROW_INTERVAL = 1.0 / 200.0  # [s] between two rows of the plots
 REACH = 1.0e3  # of the page's handles: nobody drags as far [m]
 SETTLE = 0.3  # [s] without another change until a new session is made: sliders send many
 COUPLING_FACTORS = ("coupling_stiffness_factor", "coupling_damping_factor")
-CLUTCH = 1  # bit of the buttons
 STEPPER = "implicit"  # that moves a scene with a hand in it
 
 
@@ -210,6 +209,8 @@ class HeldSession:
         elif verb == "replay":
             self._ask_replay()
         elif verb in CHANGEABLE:
+            if verb == "clutch":
+                self._hold_tools(values[0])
             self._wanted = changed(self._wanted, verb, values[0])
             self._changed = time.perf_counter()
 
@@ -238,18 +239,21 @@ class HeldSession:
         else:
             self._restart(self._plain(wanted.scene), self._session)
 
+    def _hold_tools(self, hold: bool) -> None:
+        """Let the tools stay while the hands move on, or let them follow again."""
+        for rig in self._session.rigs:
+            rig.memory[MEM_HOLD] = float(hold)
+
     def _recouple(self) -> None:
         """Other stiffness and damping between hands and tools, from the next contact period on."""
         session = self._session
         original = self._plain(self._settings.scene).tools
         changed = [coupled(tool, self._settings) for tool in original]
-        self._couplings = [tool.coupling for tool in changed]
 
         def apply() -> None:
-            for i, (tool, rig) in enumerate(zip(changed, session.rigs, strict=True)):
-                tool.coupling.apply(rig.settings)
-                held = session.contact.tools[i]
-                session.contact.hold(i, replace(held, coupling=tool.coupling))
+            session.notes.clear()
+            for i, tool in enumerate(changed):
+                session.couple(i, tool.coupling)
 
         session.live.call(apply)
 
@@ -313,7 +317,7 @@ class HeldSession:
     def _find(self, name: str, tool: Tool) -> Device:
         """The device of a tool; the page's handles begin where the tool is."""
         if name != "browser":
-            return _Clutched(find(name), self)
+            return find(name)
         w, x, y, z = tool.orientation.tolist()
         return Browser(radius=REACH, max_speed=2.0, orientation=(w, x, y, z))
 
@@ -327,7 +331,6 @@ class HeldSession:
         session.start(ticks, record=record)
         self._recorded, self._failed = 0.0, False
         self._recording = record is not None
-        self._couplings = [tool.coupling for tool in session.scene.tools]
         self._frames = [_ToolFrame(tool) for tool in session.scene.tools]
         self._last = np.zeros(len(self._frames), TOOL)
         self._faults = np.zeros(len(self._frames), dtype=np.int64)
@@ -336,6 +339,7 @@ class HeldSession:
         self.description = self._describe()
         self._see(session)
         session.live.watch(lambda: self._watch(session))
+        self._hold_tools(self._settings.clutch)
         if self._paused:
             self._pause(True)
 
@@ -379,7 +383,7 @@ class HeldSession:
         if now - self._plotted < ROW_INTERVAL or session is not self._session:
             return
         self._plotted = now
-        if session.live.servo.newest(self._newest):
+        if session.live.hands.newest(self._newest):
             self._plot(session)
         if now - self._told >= FRAME_INTERVAL:
             self._told = now
@@ -391,14 +395,14 @@ class HeldSession:
         row["take"], row["time"] = self._take, session.simulation.time
         for i, (frame, rig) in enumerate(zip(self._frames, session.rigs, strict=True)):
             tick = self._newest[i * NROW : (i + 1) * NROW]
-            frame.fill(self._last[i], tick, rig.out)
+            frame.fill(self._last[i], tick, rig)
             self._faults[i] |= int(tick[ROW_FAULT])
             shown, plotted = self._last[i], row["tools"][i]
             plotted["felt_force"] = np.linalg.norm(shown["coupling"][:3])
             plotted["contact_force"] = np.linalg.norm(shown["contact"][:3])
             plotted["felt_torque"] = np.linalg.norm(shown["coupling"][3:])
             plotted["contact_torque"] = np.linalg.norm(shown["contact"][3:])
-            for name in ("observed", "spent", "stored"):
+            for name in ("observed", "budget", "stored"):
                 plotted[name] = shown[name]
         self._rows.append(row)
 
@@ -411,7 +415,7 @@ class HeldSession:
         tools = self._last.copy()
         tools["faults"] = self._faults & ~(FAULT_ESCAPE if self._paused else 0)
         self._faults[:] = 0
-        counters = live.servo.counters
+        counters = live.hands.counters
         self._failed = bool(live.recorder.fault)
         if self._recording:
             self._recorded = live.recorder.rows / self._rate
@@ -468,7 +472,7 @@ class HeldSession:
         sheets = [
             _sheet(replace(tool, coupling=coupling), device)
             for tool, coupling, device in zip(
-                scene.tools, self._couplings, session.devices, strict=True
+                scene.tools, session.couplings, session.devices, strict=True
             )
         ]
         return Description(
@@ -482,30 +486,9 @@ class HeldSession:
         )
 
     @property
-    def clutch(self) -> bool:
-        """Whether the page asks to hold the tools."""
-        return self._wanted.clutch
-
-    @property
     def session(self) -> Session:
         """What runs now."""
         return self._session
-
-
-class _Clutched:
-    """A device whose clutch the page can press as well."""
-
-    def __init__(self, device: Device, touch: HeldSession) -> None:
-        self._device = device
-        self._touch = touch
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._device, name)
-
-    def read(self, out: Array) -> None:
-        self._device.read(out)
-        if self._touch.clutch:
-            out[READ_BUTTONS] = int(out[READ_BUTTONS]) | CLUTCH
 
 
 class _ToolFrame:
@@ -516,23 +499,23 @@ class _ToolFrame:
         self._back = quat_conjugate(quaternion_of(axes))
         self._centre, self._grip = tool.centre, tool.grip
 
-    def fill(self, shown: Any, row: Array, out: Array) -> None:
+    def fill(self, shown: Any, row: Array, rig: Any) -> None:
         """Take over one tick of the servo."""
         self._pose(shown, row[ROW_TOOL : ROW_TOOL + 7], row[ROW_HAND : ROW_HAND + 7])
         shown["coupling"] = row[ROW_COUPLING : ROW_COUPLING + 6]
         shown["contact"] = row[ROW_CONTACT : ROW_CONTACT + 6]
         shown["sent"] = row[ROW_SENT : ROW_SENT + 6]
-        shown["deviation"], shown["angle"] = out[OUT_DEVIATION], out[OUT_ANGLE]
+        shown["deviation"], shown["angle"] = rig.out[OUT_DEVIATION], rig.out[OUT_ANGLE]
         for name, column in (
             ("observed", ROW_OBSERVED),
-            ("spent", ROW_SPENT),
+            ("budget", ROW_BUDGET),
             ("stored", ROW_STORED),
             ("depth", ROW_DEPTH),
             ("planes", ROW_PLANES),
             ("gain", ROW_GAIN),
         ):
             shown[name] = row[column]
-        shown["clutched"] = bool(int(row[ROW_BUTTONS]) & CLUTCH)
+        shown["clutched"] = rig.memory[MEM_HELD] != 0.0
 
     def place(self, shown: Any, rig: Any) -> None:
         """Where tool and hand are before the first tick."""

@@ -35,7 +35,7 @@ TOOL_PLOTS = (
         (
             ("observed", "given by the hand [J]"),
             ("stored", "stored [J]"),
-            ("spent", "taken out [J]"),
+            ("budget", "may be given back [J]"),
         ),
     ),
 )

@@ -8,13 +8,16 @@ from tangere.haptics.layout import (
     FAULT_ESCAPE,
     FAULT_JUMP,
     FAULT_LIMIT,
+    FAULT_LOST,
     FAULT_NAN_CONTACT,
     FAULT_NAN_FORCE,
     FAULT_NAN_READING,
-    FAULT_PASSIVITY,
+    FAULT_NET,
+    FAULT_OFF,
     FAULT_READ,
     FAULT_RECORD,
     FAULT_SILENT,
+    FAULT_SLOW,
     FAULT_SPEED,
     FAULT_STALE,
     FAULT_TOOL,
@@ -36,6 +39,9 @@ INTEGRATORS = {
 # What happened, and what that means for the hand; in the order of gravity.
 FAULTS = {
     FAULT_ESCAPE: "Stopped by you or by the watchdog: no force until Reset.",
+    FAULT_LOST: "The device is gone: no force until it is opened anew.",
+    FAULT_SLOW: "The device's driver took too long to answer: no force, then it comes back slowly.",
+    FAULT_OFF: "The force is switched off at the device (button, brake or dead man's switch).",
     FAULT_READ: "The device could not be read: no force until it answers again.",
     FAULT_WRITE: "The device did not take the force: no force is sent.",
     FAULT_SILENT: "The device has been silent for too long: no force until it speaks again.",
@@ -49,11 +55,11 @@ FAULTS = {
     FAULT_TOOL: "The tool's motion left all bounds: it was put back into the hand.",
     FAULT_RECORD: "The recording has stopped (is the disk full?); the session goes on.",
     FAULT_VIEWER: "The page was away; the session went on without it.",
-    FAULT_PASSIVITY: "The passivity controller takes out energy that the simulation made: it feels "
-    "more damped.",
+    FAULT_NET: "More energy came out of the device than went in: the force is softened until that "
+    "is made good.",
     FAULT_LIMIT: "The force is at the limit of device or coupling: you feel less than there is.",
 }
-MILD = FAULT_LIMIT | FAULT_PASSIVITY | FAULT_VIEWER  # these are no faults, but worth a word
+MILD = FAULT_LIMIT | FAULT_NET | FAULT_OFF | FAULT_VIEWER  # these are no faults, but worth a word
 
 
 def help_line(tools: Sequence[str]) -> str:
