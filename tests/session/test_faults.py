@@ -38,8 +38,6 @@ pytestmark = pytest.mark.skipif(JIT_DISABLED, reason="plain Python cannot keep t
 
 MOST = 5.0  # limit of the force [N]
 DOWN = 0.034  # way of the hand [m]: 4 mm further than the floor lets the tool go, 1.2 N
-# The passivity controller gives nothing to a hand that came to rest while the force rose, as one
-# does on a loaded machine: it has its own tests.
 SAFE = tg.Safety(force=MOST, torque=0.1)
 
 
@@ -51,7 +49,11 @@ class Rod(Adapter):
         self.trouble = ""
         self.sent: list[float] = []
         self.closed_at_zero = False
-        self._begin = np.inf  # the hand begins to move when the session runs
+        self._begin = np.inf
+
+    def press(self) -> None:
+        """The hand begins to move."""
+        self._begin = time.monotonic()
 
     def _receive(self, out: Any) -> bool:
         if self.trouble == "read":
@@ -67,7 +69,6 @@ class Rod(Adapter):
     def _send(self, force: Any, torque: Any) -> None:
         if self.trouble == "write":
             raise OSError("amplifier")
-        self._begin = min(self._begin, time.monotonic())
         self.sent.append(float(np.linalg.norm(force)))
 
     def _disconnect(self) -> None:
@@ -97,7 +98,8 @@ def until(session: Session, condition: Callable[[], bool]) -> None:
 def touching(device: Any, **options: Any) -> Session:
     """A session in real time whose hand presses on the floor."""
     session = tg.Session(pushed_block(), device=device, safety=SAFE)
-    session.start(**options)
+    session.start(**options)  # returns when the hand is placed
+    getattr(device, "press", lambda: None)()
     until(session, lambda: felt(session) > 0.3)
     return session
 
@@ -121,7 +123,7 @@ def assert_let_go(trace: tg.Trace, bit: int) -> None:
 def test_session_without_trouble_records_every_tick(rod: Rod) -> None:
     session = tg.Session(pushed_block(), device=rod)
     trace = session.run(0.9)
-    counters = session.live.servo.counters
+    counters = session.live.hands.counters
     assert counters.ticks == len(trace) == 900
     assert trace.meta["end"] == "finished"
     # nothing was wrong but what a loaded machine may do: threads that come too late

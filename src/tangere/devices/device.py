@@ -5,8 +5,9 @@ from the user, z up; an adapter converts at its boundary (`Axes`). SI units. A w
 and the torque **on the user's hand** at the grip.
 
 Faults. Once a device is open nothing raises: a read or write that fails shows as a FAULT_… in
-READ_STATUS of the next reading and in words in `fault`. Zero force is sent on closing, on every
-exception that leaves a `with` block, and when no command has come for `HOLD` seconds.
+READ_STATUS of the next reading and in words in `fault`, until one succeeds. Zero force is sent on
+closing, on every exception that leaves a `with` block, and when no command has come for `HOLD`
+seconds.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isfinite, sqrt
@@ -159,9 +161,10 @@ class Adapter:
 
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info
-        self.fault = ""
+        self.faults: Counter[str] = Counter()
+        """What went wrong since it was opened, in words, and how often."""
         self._opened = False
-        self.status = 0
+        self._wrong: dict[int, str] = {}
         self._samples = 0.0
         self._sampled = 0.0
 
@@ -186,11 +189,23 @@ class Adapter:
 
     # ---------------------------------------------------------------- what a session calls
 
+    @property
+    def fault(self) -> str:
+        """What is wrong now, in words; empty: nothing."""
+        return next(iter(self._wrong.values()), "")
+
+    @property
+    def status(self) -> int:
+        """Bits FAULT_… of the exchanges that failed last."""
+        return sum(self._wrong)
+
     def open(self) -> None:
         """Connect; a device that is already open stays as it is."""
         if self._opened:
             return
-        self.fault, self.status, self._samples = "", 0, 0.0
+        self._samples = 0.0
+        self._wrong.clear()
+        self.faults.clear()
         try:
             self._connect()
         except BaseException:
@@ -205,6 +220,7 @@ class Adapter:
             out[READ_QUATERNION] = 1.0
         try:
             fresh = self._receive(out)
+            self._exchanged(FAULT_READ)
         except Exception as error:
             self.fail(FAULT_READ, error)
             fresh = False
@@ -222,11 +238,16 @@ class Adapter:
         keeps its direction. A device without torque (or force) drops that part and no other.
         """
         self.must_be_open()
-        force, torque = self._limited([float(x) for x in wrench])
+        given = [float(x) for x in wrench]
+        finite = all(map(isfinite, given))
+        force, torque = self._limited(given if finite else [0.0] * len(given))
         try:
             self._send(force, torque)
+            self._exchanged(FAULT_WRITE)
         except Exception as error:
             self.fail(FAULT_WRITE, error)
+        if not finite:
+            self.fail(FAULT_WRITE, "a wrench that is not finite; zero was sent")
 
     def close(self) -> None:
         """Zero force, then let go; a second call does nothing."""
@@ -260,17 +281,25 @@ class Adapter:
             raise DeviceError(f"{self.info.name} is not open: call open() first")
 
     def fail(self, bit: int, error: Exception | str) -> None:
-        """Set a FAULT_… of the device, and the words of the first one."""
-        self.status |= bit
-        self.fault = self.fault or f"{self.info.name}: {error}"
+        """A FAULT_… of the device, with its words; it stands until `recover`."""
+        words = f"{self.info.name}: {error}"
+        if self._wrong.get(bit) != words:
+            self.faults[words] += 1
+        self._wrong = {**self._wrong, bit: words}
+
+    def recover(self, bit: int) -> None:
+        """That fault is gone."""
+        if bit in self._wrong:
+            self._wrong = {other: words for other, words in self._wrong.items() if other != bit}
+
+    def _exchanged(self, bit: int) -> None:
+        """An exchange went well."""
+        self.recover(bit)
 
     def _limited(self, wrench: list[float]) -> tuple[Floats, Floats]:
         if len(wrench) != 6:
             raise DeviceError(f"a wrench is force and torque, six numbers: got {len(wrench)}")
         info = self.info
-        if not all(map(isfinite, wrench)):
-            self.fail(FAULT_WRITE, "a wrench that is not finite; zero was sent")
-            return ZERO, ZERO
         share = 1.0
         parts = []
         for part, limit in ((wrench[:3], info.max_force), (wrench[3:], info.max_torque)):
@@ -306,6 +335,11 @@ class Exchanged(Adapter):
             return ZERO, ZERO
         return force, torque
 
+    def _exchanged(self, bit: int) -> None:
+        """What is handed over is no exchange with the device: who serves it says how that went."""
+        if bit == FAULT_WRITE:
+            self.recover(bit)
+
     def forget(self) -> None:
         """Nothing of an earlier connection is handed over."""
         self._newest, self._seen = (0, Sample()), 0
@@ -325,8 +359,8 @@ class Threaded(Exchanged):
     """A device served by a thread of the adapter, `rate` times a second.
 
     A subclass has `_begin` (connect, on the caller's thread), `_turn` (one exchange with the
-    device) and `_end` (free it; also after a failed `_begin`). The thread's last act, whatever
-    ended it, is a turn with zero force.
+    device) and `_end` (free it; also after a failed `_begin`). A turn that fails is a fault until
+    one succeeds. The thread's last act, whatever ended it, is a turn with zero force.
     """
 
     def __init__(self, info: DeviceInfo) -> None:
@@ -355,13 +389,15 @@ class Threaded(Exchanged):
         due = time.monotonic()
         try:
             while not self.stopping.is_set():
-                self._turn(*self.command())
+                try:
+                    self._turn(*self.command())
+                    self.recover(FAULT_READ)
+                except Exception as error:
+                    self.fail(FAULT_READ, error)
                 due = max(due + period, time.monotonic())  # what was missed is not caught up
                 pause = due - time.monotonic()
                 if pause > 0.0:
                     time.sleep(pause)
-        except Exception as error:
-            self.fail(FAULT_READ, error)
         finally:
             with contextlib.suppress(Exception):
                 self._turn(ZERO, ZERO)

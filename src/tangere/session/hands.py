@@ -98,8 +98,12 @@ class LocalHands:
 
     @property
     def faults(self) -> list[str]:
-        """What went wrong with each device, in words."""
-        return [device.fault for device in self.devices if device.fault]
+        """What went wrong with the devices, in words, and how often."""
+        lines = []
+        for device in self.devices:
+            for words, count in getattr(device, "faults", {}).items():
+                lines.append(f"{words} ({count} times)" if count > 1 else words)
+        return lines
 
     def newest(self, rows_out: Array) -> bool:
         """Whether there are rows not seen yet; if so they are in `rows_out`, (2 NROW,)."""
