@@ -18,11 +18,11 @@ def swing(stiffness: float, delay: int, ticks: int) -> float:
     parts = 50
     h = 1.0 / (P.rate * parts)
     x, v = 1e-3, 0.0
-    history = [x] * (delay + 3)
+    history = [x] * (delay + 1)
     path = []
     for _ in range(ticks):
         history = [*history[1:], x]
-        force = -stiffness * (2.0 * history[1] - history[0])
+        force = -stiffness * history[0]
         for _ in range(parts):
             v += h * (force - damping * v - P.arm_stiffness * x) / mass
             x += h * v

@@ -79,10 +79,12 @@ TINY: dict[str, dict[str, Any]] = {
         "seconds": 0.009,
     },
     "contact-delay": {
-        "delays": (1,),
+        "device_delays": (0, 1),
+        "contact_periods": (2,),
+        "couplings": (200.0,),
         "grid": 2,
         "seconds": 0.01,
-        "map_seconds": 0.01,
+        "rest_seconds": 0.01,
         "last": 0.005,
     },
 }

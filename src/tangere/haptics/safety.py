@@ -5,7 +5,9 @@
     k ≤ m max(0.04/τ², 12 s⁻¹/τ),    τ = (d + ½) T ≥ 1 ms
 
 with m the apparent mass of the device and of the least hand that holds it: below what was found by
-bisection for arms and devices of many kinds (see the decision on haptic sessions). The device's own
+bisection for arms and devices of many kinds (see the decision on haptic sessions). Contacts that
+are renewed less often than the servo ticks count as a tenth of their period's delay more: with
+planes of 20 ms a coupling of 6 kN/m gives 1.9 mJ, one of 1 kN/m nothing. The device's own
 limit of stiffness, where it has one, holds as well.
 """
 
@@ -42,6 +44,7 @@ HAND_MASS = 0.05  # [kg] of loose fingers, the least that holds a device
 HAND_INERTIA = 5e-5  # [kg m²]
 CAP_SQUARE, CAP_LINEAR = 0.04, 12.0  # k τ²/m, and k τ/m [1/s]
 SHORTEST = 1e-3  # [s] a delay below this counts as this
+CONTACT_SHARE = 0.1  # of the contact period that counts as delay
 # A tool faster than this, or further from its hand than the coupling can pull, is lost.
 FASTEST = 20.0  # [m/s]
 LEASH = 0.05  # [m] at least
@@ -158,7 +161,7 @@ def unlimited(settings: Array) -> None:
     settings[SET_FASTEST], settings[SET_HELD_DAMPING] = inf, 0.0
 
 
-def stiffest(mass: float, delay: float, step: float) -> float:
+def stiffest(mass: float, delay: float, step: float, period: float = 0.0) -> float:
     """Largest stiffness that a device of an apparent mass displays a delay late [N/m].
 
     The same with an inertia [kg m²] for rotation [N m/rad].
@@ -167,8 +170,10 @@ def stiffest(mass: float, delay: float, step: float) -> float:
         mass: Of device and hand [kg].
         delay: From a command to the motors [s].
         step: Of the servo [s].
+        period: Of the contact loop [s].
     """
-    tau = max(delay + 0.5 * step, SHORTEST)
+    late = delay + CONTACT_SHARE * max(0.0, period - step)
+    tau = max(late + 0.5 * step, SHORTEST)
     return mass * max(CAP_SQUARE / tau**2, CAP_LINEAR / tau)
 
 

@@ -220,8 +220,24 @@ class Session:
         s[SET_DELAY] = ticks
         if not info.max_force > 0.0:  # nothing is felt, and nothing can shake
             s[SET_LEAD] = 0.0
-        self._displays[index] = _displayable(info, ticks, 1.0 / self.rate, safety.cap)
+        self._displays[index] = self._displayable(info, ticks, safety.cap)
         self.couple(index, self.scene.tools[index].coupling)
+
+    def _displayable(
+        self, info: DeviceInfo, delay: float, capped: bool
+    ) -> tuple[float, float, str]:
+        """Most stiffness that a device displays [N/m, N m/rad], and why, in words."""
+        if not info.max_force > 0.0:
+            return math.inf, math.inf, ""
+        times = (delay, 1.0 / self.rate, self.period / self.rate)
+        most = stiffest(info.mass + HAND_MASS, *times) if capped else math.inf
+        turning = stiffest(info.inertia + HAND_INERTIA, *times) if capped else math.inf
+        why = f"{info.name} is {1e3 * delay:g} ms late" if delay > 0.0 else f"limit of {info.name}"
+        if 0.0 < info.stiffness < most:
+            most, why = info.stiffness, f"limit of {info.name}"
+        if info.rotational_stiffness > 0.0:
+            turning = min(turning, info.rotational_stiffness)
+        return most, turning if info.max_torque > 0.0 else math.inf, why
 
     def couple(self, index: int, coupling: VirtualCoupling | DirectCoupling) -> None:
         """Hold a tool by another coupling, no stiffer than its device can display.
@@ -462,22 +478,6 @@ def within(safety: Safety, info: DeviceInfo) -> Safety:
         torque=min(safety.torque, info.max_torque),
         gripper_force=min(safety.gripper_force, info.max_gripper_force),
     )
-
-
-def _displayable(
-    info: DeviceInfo, delay: float, step: float, capped: bool
-) -> tuple[float, float, str]:
-    """Most stiffness that a device displays [N/m, N m/rad], and why, in words."""
-    if not info.max_force > 0.0:
-        return math.inf, math.inf, ""
-    most = stiffest(info.mass + HAND_MASS, delay, step) if capped else math.inf
-    turning = stiffest(info.inertia + HAND_INERTIA, delay, step) if capped else math.inf
-    why = f"{info.name} is {1e3 * delay:g} ms late" if delay > 0.0 else f"limit of {info.name}"
-    if 0.0 < info.stiffness < most:
-        most, why = info.stiffness, f"limit of {info.name}"
-    if info.rotational_stiffness > 0.0:
-        turning = min(turning, info.rotational_stiffness)
-    return most, turning if info.max_torque > 0.0 else math.inf, why
 
 
 def _one_each(name: str, given: Any, kind: type[Any], tools: list[Tool]) -> list[Any]:

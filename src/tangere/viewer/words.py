@@ -59,7 +59,7 @@ FAULTS = {
     "is made good.",
     FAULT_LIMIT: "The force is at the limit of device or coupling: you feel less than there is.",
 }
-MILD = FAULT_LIMIT | FAULT_NET | FAULT_OFF | FAULT_VIEWER  # these are no faults, but worth a word
+MILD = FAULT_LIMIT | FAULT_NET | FAULT_VIEWER  # these are no faults, but worth a word
 
 
 def help_line(tools: Sequence[str]) -> str:
