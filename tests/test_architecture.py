@@ -33,6 +33,8 @@ FOREIGN = {
         "_tm",
     },
     "_jit.py": {"_cache"},
+    # ctypes: fields and codes of its types have no other names.
+    "_native.py": {"_fields_", "_type_"},
     # pyOpenHaptics: its public functions cover only part of the C interface.
     "devices/openhaptics.py": {
         "_get_doublev",
