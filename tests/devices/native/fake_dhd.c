@@ -153,8 +153,11 @@ int dhdSetForceAndTorqueAndGripperForce(double fx, double fy, double fz, double 
                                         double tz, double fg, char given) {
     double v[7] = {fy, -fx, fz, ty, -tx, tz, fg};
     int id = number(given);
-    if (!usable(id) || transfer(id, w->write_ns) < 0 || w->write_fails)
+    if (!usable(id)) return fails("no device found");
+    if (transfer(id, w->write_ns) < 0 || w->write_fails) {
+        note(REFUSED, id, v);
         return fails("communication error");
+    }
     note(WRITE, id, v);
     return w->saturated ? MOTOR_SATURATED : DONE;
 }

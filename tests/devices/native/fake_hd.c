@@ -148,8 +148,9 @@ void hdBeginFrame(HHD d) {
 void hdEndFrame(HHD d) {
     if (d >= MAX_DEVICES || !in_frame[d]) { raise_error(ILLEGAL_END); return; }
     in_frame[d] = 0;
-    if (transfer((int)d, w->write_ns) < 0 || w->write_fails) raise_error(COMMUNICATION);
-    else note(WRITE, (int)d, wrench[d]);
+    int failed = transfer((int)d, w->write_ns) < 0 || w->write_fails;
+    note(failed ? REFUSED : WRITE, (int)d, wrench[d]);
+    if (failed) raise_error(COMMUNICATION);
     if (w->error) {
         raise_error((unsigned int)w->error);
         w->error = 0;

@@ -11,7 +11,7 @@ All numbers are SI, in the axes right, away from the user, up, whatever the vend
     world["position"] = 0.0, 0.0, 0.1        # the hand, from now on
     world["amplitude"], world["frequency"] = (0.0, 0.0, 0.01), 2.0    # and a sine around it
     world.fail(0.05)                         # calls fail for 50 ms from now
-    world.commands()[-1]                     # force, torque, gripper force sent last
+    world.last()                             # force, torque, gripper force sent last
     world.log("write")["ns"]                 # when, by CLOCK_MONOTONIC
 
 The device has a clock of its own, one sample every `sample_ns`. With `counted = 1` there is no
@@ -53,6 +53,8 @@ count (entries of the log).
 from __future__ import annotations
 
 import ctypes
+import ctypes.util
+import importlib
 import os
 import shutil
 import subprocess
@@ -82,6 +84,7 @@ KINDS = (
     "stop scheduler",
     "schedule",
     "unschedule",
+    "refused",
 )
 ENTRY = np.dtype(
     [("ns", "i8"), ("kind", "i4"), ("device", "i4"), ("sample", "i8"), ("wrench", "f8", 7)]
@@ -235,14 +238,20 @@ class World:
         return rows if device is None else rows[rows["device"] == device]
 
     def calls(self) -> list[str]:
-        """Kinds of the entries but reads and writes, by time."""
+        """Kinds of the entries but reads and commands, by time."""
         names = [KINDS[k] for k in self.log()["kind"]]
-        return [name for name in names if name not in ("read", "write")]
+        return [name for name in names if name not in ("read", "write", "refused")]
 
-    def commands(self, device: int | None = None) -> NDArray[np.float64]:
-        """Force, torque and gripper force (n, 7), as they were sent."""
-        rows = self.log("write", device)["wrench"]
-        return np.asarray(rows, dtype=np.float64).reshape(-1, 7)
+    def commands(self, device: int | None = None, *, refused: bool = False) -> NDArray[np.float64]:
+        """Force, torque and gripper force (n, 7), as they arrived; or also those that did not."""
+        rows = self.log(device=device)
+        kinds = [KINDS.index("write")] + [KINDS.index("refused")] * refused
+        found = rows["wrench"][np.isin(rows["kind"], kinds)]
+        return np.asarray(found, dtype=np.float64).reshape(-1, 7)
+
+    def last(self, device: int | None = None) -> NDArray[np.float64]:
+        """The command that arrived last (7); zero before there was one."""
+        return np.asarray(np.vstack((np.zeros(7), self.commands(device)))[-1])
 
     def motors(self, ns: int | None = None, device: int = 0) -> NDArray[np.float64]:
         """What the motors give at a time of the clock (7): the firmware's watchdog lets go."""
@@ -336,3 +345,18 @@ def build(folder: Path) -> Libraries:
         if done.returncode != 0:
             raise RuntimeError(done.stderr)
     return made
+
+
+def find_mouse_library(libraries: Libraries, patch: Any) -> None:
+    """Let `pyspacemouse` load the hidapi without a mouse, if it was not imported before.
+
+    Its HID layer asks the system for the library by name, when it is imported; `patch` is a
+    `pytest.MonkeyPatch`.
+    """
+    find = ctypes.util.find_library
+    patch.setattr(
+        ctypes.util,
+        "find_library",
+        lambda name: str(libraries.hid) if name == "hidapi-hidraw" else find(name),
+    )
+    importlib.import_module("pyspacemouse")
