@@ -35,13 +35,6 @@ FOREIGN = {
     "_jit.py": {"_cache"},
     # ctypes: fields and codes of its types have no other names.
     "_native.py": {"_fields_", "_type_"},
-    # pyOpenHaptics: its public functions cover only part of the C interface.
-    "devices/openhaptics.py": {
-        "_get_doublev",
-        "_get_error",
-        "_get_integerv",
-        "_set_doublev",
-    },
     # viser: the one place where messages of a page can be seen before they are handled.
     "viewer/server.py": {"_handle_incoming_message", "_websock_server"},
 }

@@ -34,6 +34,8 @@ class FakeService:
         self.velocity: Any = {"x": 0.0, "y": 0.0, "z": 0.0}
         self.orientation: Any = {"w": 1.0, "x": 0.0, "y": 0.0, "z": 0.0}
         self.buttons: dict[str, Any] = {"button": False}
+        self.status: dict[str, bool] = {}
+        self.braked = False  # the motors give nothing
         self.messages: list[dict[str, Any]] = []
         self.shown: list[Vector] = []
         self.free = asyncio.Event()
@@ -77,7 +79,11 @@ class FakeService:
         }
         entries = []
         for i in range(self.devices):
-            entry: dict[str, Any] = {"device_id": f"device-{i}", "state": state, "status": {}}
+            entry: dict[str, Any] = {
+                "device_id": f"device-{i}",
+                "state": state,
+                "status": self.status,
+            }
             if full:
                 entry["config"] = {"type": self.kind, "filters": {"damping": 0.0}}
             entries.append(entry)
@@ -102,7 +108,7 @@ class FakeService:
         force = [0.0, 0.0, 0.0]
         for entry in message.get("inverse3", []):
             command = entry.get("commands", {}).get("set_cursor_force", {})
-            if self.field in command:
+            if self.field in command and not self.braked:
                 force = [float(command[self.field][axis]) for axis in "xyz"]
         self.shown.append(force)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,9 +16,12 @@ from tangere.errors import DeviceError
 from tangere.haptics.layout import (
     FAULT_READ,
     FAULT_WRITE,
+    READ_APPLIED,
     READ_BUTTONS,
     READ_QUATERNION,
+    READ_SEQUENCE,
     READ_STATUS,
+    READ_TELLS_APPLIED,
     READ_VELOCITY,
 )
 
@@ -60,12 +64,90 @@ def test_haply_chooses_the_field_by_the_version(version: str) -> None:
         service.close()
 
 
-def test_haply_notices_that_its_force_is_not_shown(service: FakeService) -> None:
-    """A service of an odd version: the adapter tries the other field by itself."""
+def fields(service: FakeService) -> list[str]:
+    """The field of every message that had a force, without repetitions."""
+    used = [
+        name
+        for message in service.messages
+        for name, force in message["inverse3"][0]["commands"]["set_cursor_force"].items()
+        if any(force.values())
+    ]
+    return [name for name, _ in itertools.groupby(used)]
+
+
+def test_haply_says_that_its_force_is_shown(service: FakeService) -> None:
+    with client(service) as device:
+        assert pushed_until(device, lambda: device.notices)
+        assert list(device.notices) == ["force is sent as 'vector', and shown"]
+    assert fields(service) == ["vector"]
+
+
+def test_haply_finds_the_field_of_an_odd_version_once(service: FakeService) -> None:
+    """The version says `vector`, the service knows `values`; what stops the force later is no
+    reason to look again.
+    """
     service.field = "values"
     with client(service) as device:
         assert pushed_until(device, lambda: service.shown[-1:] == [[1.0, 0.0, 0.0]])
-        assert any("values" in notice for notice in device.notices)
+        assert list(device.notices) == ["force is sent as 'values', and shown"]
+        service.braked = True
+        begin = len(service.messages)
+        assert pushed_until(device, lambda: len(service.messages) > begin + 500)
+        service.braked = False
+        assert pushed_until(device, lambda: service.shown[-1:] == [[1.0, 0.0, 0.0]])
+    assert fields(service) == ["vector", "values"]
+
+
+def test_haply_stays_with_its_version_when_no_force_is_shown_at_all(
+    service: FakeService,
+) -> None:
+    service.braked = True
+    with client(service) as device:
+        assert pushed_until(device, lambda: device.notices)
+        assert "no force is shown, whatever its field" in device.notices[0]
+        service.braked = False
+        assert pushed_until(device, lambda: service.shown[-1:] == [[1.0, 0.0, 0.0]])
+    assert fields(service) == ["vector", "values", "vector"]
+
+
+@pytest.mark.parametrize("why", ["small", "unready"])
+def test_haply_draws_no_conclusion_from_a_force_that_cannot_be_shown(
+    service: FakeService, why: str
+) -> None:
+    service.braked = True
+    service.status = {"ready": why != "unready"}
+    force = 0.09 if why == "small" else 1.0
+    with client(service) as device:
+        begin = len(service.messages)
+        assert pushed_until(
+            device, lambda: len(service.messages) > begin + 500, (force, 0, 0, 0, 0, 0)
+        )
+        assert list(device.notices) == []
+    assert fields(service) == ["vector"]
+
+
+def test_haply_tells_the_force_that_its_motors_give(service: FakeService) -> None:
+    with client(service) as device:
+        assert pushed_until(device, lambda: reading(device)[READ_APPLIED] == 1.0)
+        assert reading(device)[READ_TELLS_APPLIED] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [("ready", "not ready"), ("calibrated", "not calibrated"), ("power_supply", "no power")],
+)
+def test_haply_is_at_fault_while_it_is_not_ready(
+    service: FakeService, key: str, words: str
+) -> None:
+    with client(service) as device:
+        assert until(lambda: reading(device)[READ_SEQUENCE] > 3)
+        assert reading(device)[READ_STATUS] == 0
+        service.status = {key: False}
+        assert until(lambda: reading(device)[READ_STATUS] == FAULT_WRITE)
+        assert words in device.fault
+        service.status = {key: True}
+        assert until(lambda: reading(device)[READ_STATUS] == 0)
+        assert device.fault == ""
 
 
 def test_haply_keeps_a_field_that_was_given(service: FakeService) -> None:
@@ -161,6 +243,17 @@ def test_haply_brake_released_clears_its_fault(service: FakeService) -> None:
         service.tell(name=safety, data={"safety_type": "ebrake_released"})
         assert until(lambda: reading(device)[READ_STATUS] == 0)
         assert "a motor stalls" in device.notices
+        assert device.fault == ""
+
+
+def test_haply_that_is_ready_again_has_no_brake(service: FakeService) -> None:
+    with client(service) as device:
+        assert until(lambda: service._listeners)
+        service.status = {"ready": False}
+        service.tell(name="device-safety-triggered", data={"safety_type": "stall_detected"})
+        assert until(lambda: "stalled" in (reading(device), device.fault)[1])
+        service.status = {"ready": True}
+        assert until(lambda: reading(device)[READ_STATUS] == 0)
 
 
 def test_haply_works_without_events(service: FakeService) -> None:

@@ -4,8 +4,6 @@ A servo that can call C functions takes the device over by `native_port`; the ca
 within its tick. Until then, and for whoever only uses `read` and `write`, a thread of the adapter
 or the vendor's own scheduler serves the device through mailboxes (`haptics.exchange`), so that no
 call here waits.
-
-Faults are those of the newest exchange: they are there while it fails and gone when it works again.
 """
 
 from __future__ import annotations
@@ -18,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tangere._jit import one_bar
-from tangere.devices.device import HOLD, Adapter, DeviceInfo, Floats
+from tangere._jit import c_callback, one_bar
+from tangere.devices.device import HOLD, DeviceInfo, Floats
+from tangere.devices.faults import PassingFaults
 from tangere.errors import DeviceError
-from tangere.haptics.exchange import exchange, new_exchange
+from tangere.haptics.exchange import exchange, new_exchange, turn
 from tangere.haptics.layout import (
     FAULT_READ,
-    FAULT_WRITE,
     NREAD,
     NSEND,
     READ_SEQUENCE,
@@ -41,7 +39,7 @@ HOLD_NS = round(1e9 * HOLD)
 SILENT = 0.1
 
 
-class Native(Adapter):
+class Native(PassingFaults):
     """An adapter whose device is read and driven through the arrays of an `Exchange`.
 
     A subclass has `_connect`, which sets the words of `arrays.port` and begins to serve, `words`,
@@ -55,7 +53,6 @@ class Native(Adapter):
         self._newest = np.zeros(NREAD)
         self._command = np.zeros(NSEND)
         self._heard = 0.0
-        self._told = False
         self._posting = threading.Lock()
 
     def words(self, status: int) -> str:
@@ -68,27 +65,12 @@ class Native(Adapter):
         self._heard = time.monotonic()
         self.serving = True
 
-    def read(self, out: Array) -> None:
-        """Fill the READ_… columns; the status is that of the newest exchange."""
-        super().read(out)
+    def trouble(self) -> tuple[int, str]:
+        """What the newest exchange failed with, or that there is none."""
+        if self.serving and time.monotonic() - self._heard > SILENT:
+            return FAULT_READ, f"its driver has not answered for {SILENT:g} s"
         status = int(self._newest[READ_STATUS])
-        silent = self.serving and time.monotonic() - self._heard > SILENT
-        if silent:
-            status |= FAULT_READ
-        out[READ_STATUS] = int(out[READ_STATUS]) | status
-        if status:
-            words = f"its driver has not answered for {SILENT:g} s" if silent else ""
-            self.fault = f"{self.info.name}: {words or self.words(status)}"
-        elif self._told and not self.status:
-            self.fault = ""
-        self._told = status != 0
-
-    def write(self, wrench: Array) -> None:
-        """Put a wrench on the hand; one that is not finite counts until the next that is."""
-        if self.status & FAULT_WRITE:
-            self.status &= ~FAULT_WRITE
-            self.fault = ""
-        super().write(wrench)
+        return status, self.words(status)
 
     def _receive(self, out: Array) -> bool:
         before = self._newest[READ_SEQUENCE]
@@ -111,6 +93,7 @@ def warm_up() -> None:
         exchange(spare, SOURCE_DHD, 0, HOLD_NS)
         post(spare.outbox, spare.outbox_at, spare.send, NSEND)
         take(spare.inbox, spare.inbox_at, spare.reading, NREAD)
+        c_callback(turn)
 
 
 def load_library(

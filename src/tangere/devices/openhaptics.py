@@ -35,7 +35,7 @@ import numpy as np
 
 from tangere._jit import c_callback
 from tangere._native import address_of
-from tangere.devices.device import CLOSE, HOLD, MODELS, Axes, DeviceInfo, NativePort
+from tangere.devices.device import CLOSE, HOLD, MODELS, DeviceInfo, NativePort
 from tangere.devices.native import SILENT, Native, load_library, warm_up
 from tangere.errors import DeviceError
 from tangere.haptics.exchange import (
@@ -62,8 +62,6 @@ from tangere.haptics.hd import (
 )
 from tangere.haptics.layout import FAULT_READ, NPORT, SOURCE_HD
 from tangere.maths.vec import LongArray
-
-AXES = Axes("+x", "-z", "+y")
 
 WORKSPACE = 0x2551
 OUTPUT_DOF = 0x2554
@@ -137,7 +135,6 @@ class OpenHaptics(Native):
     def _connect(self) -> None:
         hd = _library()
         warm_up()
-        function = c_callback(turn)
         with _opening:
             self._hd = hd
             self._id = hd.hdInitDevice(self._name.encode())
@@ -161,7 +158,7 @@ class OpenHaptics(Native):
                         f"OpenHaptics: the scheduler did not start ({_words(code)}): {REMEDY}"
                     )
         self.begin_serving()
-        self._begin_turns(function)
+        self._begin_turns()
 
     def native_port(self) -> NativePort | None:
         """The device for a servo; from then on `read` and `write` have no effect."""
@@ -173,7 +170,7 @@ class OpenHaptics(Native):
         """Have a C function called at every turn, until it answers 0 or is unscheduled."""
         self.must_be_open()
         self._end_turns()
-        self._begin_turns(c_callback(turn), function, data)
+        self._begin_turns(function, data)
 
     def _unschedule(self) -> None:
         """Zero force, and never again; once this returns the function does not run."""
@@ -197,7 +194,7 @@ class OpenHaptics(Native):
 
     # ---------------------------------------------------------------- turns of the scheduler
 
-    def _begin_turns(self, callback: int, function: int = 0, data: int = 0) -> None:
+    def _begin_turns(self, function: int = 0, data: int = 0) -> None:
         words = turn_words(
             self.arrays,
             SOURCE_HD,
@@ -208,7 +205,9 @@ class OpenHaptics(Native):
         )
         _kept.append((words, self.arrays))
         self._turns = words
-        self._handle = self._hd.hdScheduleAsynchronous(callback, words.ctypes.data, PRIORITY)
+        self._handle = self._hd.hdScheduleAsynchronous(
+            c_callback(turn), words.ctypes.data, PRIORITY
+        )
 
     def _end_turns(self) -> bool:
         """Whether the scheduler has shown zero force and dropped what it called."""
@@ -230,7 +229,7 @@ class OpenHaptics(Native):
     def _say_zero(self) -> bool:
         """Whether the last frame had zero force, shown by the scheduler."""
         if self._turns is None:  # the servo's turns are over: one more
-            self._begin_turns(c_callback(turn))
+            self._begin_turns()
         return self._end_turns()
 
     def _show_zero(self, number: int) -> None:
