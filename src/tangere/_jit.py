@@ -36,7 +36,11 @@ JIT_DISABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 PACKAGE = Path(__file__).resolve().parent
 
-BUILD = "checked" if CHECKED else "fast"
+# Kernels without a clock, as on systems where they cannot have one: see `_clock`.
+PORTABLE_ASKED = os.environ.get("TANGERE_PORTABLE", "0") not in ("", "0")
+
+# What is compiled from the same sources, but is not the same.
+BUILD = ("checked" if CHECKED else "fast") + ("-portable" if PORTABLE_ASKED else "")
 
 # Compiled versions of a module left when a new one is made: a few branches of one checkout.
 KEPT_VERSIONS = 4
