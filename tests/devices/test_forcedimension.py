@@ -165,10 +165,12 @@ def test_a_glitch_shows_zero_force_and_passes(world: World, make: Make) -> None:
 def test_the_same_sample_again_is_not_a_new_one(world: World, make: Make) -> None:
     with make() as device:
         next_reading(device)
+        world["log_reads"] = 1
         world.guard(1e6)
-        time.sleep(0.01)  # a turn that was under way
+        asked = len(world.log("read"))
+        assert until(lambda: len(world.log("read")) > asked + 2)  # one was under way
         before = reading(device)
-        time.sleep(0.05)
+        assert until(lambda: len(world.log("read")) > asked + 20)
         after = reading(device)
         assert after[READ_SEQUENCE] == before[READ_SEQUENCE]
         assert after[READ_STATUS] == 0

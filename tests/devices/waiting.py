@@ -34,9 +34,15 @@ def reading(device: Device) -> NDArray[np.float64]:
 
 def next_reading(device: Device, samples: int = 2) -> NDArray[np.float64]:
     """One of after now: some samples on."""
-    first = reading(device)[READ_SEQUENCE]
-    assert until(lambda: reading(device)[READ_SEQUENCE] >= first + samples)
-    return reading(device)
+    out = reading(device)
+    first = out[READ_SEQUENCE]
+
+    def there() -> bool:
+        device.read(out)
+        return bool(out[READ_SEQUENCE] >= first + samples)
+
+    assert until(there)
+    return out
 
 
 def pushed_until(
