@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
+from devices.native.world import Libraries, World, build, why_not
 from hypothesis import HealthCheck, settings
 
 from tangere._jit import JIT_DISABLED
@@ -54,3 +56,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         plain = item.path.parent.name in PLAIN_FOLDERS and item.path.name not in LONG_FILES
         if JIT_DISABLED and plain and not item.get_closest_marker("compiled"):
             item.add_marker(pytest.mark.nojit)
+
+
+@pytest.fixture(scope="session")
+def vendor_libraries(tmp_path_factory: pytest.TempPathFactory) -> Libraries:
+    """Force Dimension's, OpenHaptics' and hidapi's libraries without devices."""
+    if reason := why_not():
+        pytest.skip(reason)
+    return build(tmp_path_factory.mktemp("vendors"))
+
+
+@pytest.fixture
+def world(vendor_libraries: Libraries, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """A world that drivers opened from here live in; see `devices.native.world`."""
+    made = World(tmp_path / "world")
+    for name, value in vendor_libraries.environment(made).items():
+        monkeypatch.setenv(name, value)
+    return made

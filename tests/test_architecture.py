@@ -33,13 +33,8 @@ FOREIGN = {
         "_tm",
     },
     "_jit.py": {"_cache"},
-    # pyOpenHaptics: its public functions cover only part of the C interface.
-    "devices/openhaptics.py": {
-        "_get_doublev",
-        "_get_error",
-        "_get_integerv",
-        "_set_doublev",
-    },
+    # ctypes: fields and codes of its types have no other names.
+    "_native.py": {"_fields_", "_type_"},
     # viser: the one place where messages of a page can be seen before they are handled.
     "viewer/server.py": {"_handle_incoming_message", "_websock_server"},
 }

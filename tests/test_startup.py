@@ -183,6 +183,13 @@ def test_a_cold_start_says_what_it_does_and_a_warm_one_nothing(tmp_path: Path) -
     assert python(code, **environment).stderr == ""
 
 
+def test_kernels_with_and_without_a_clock_do_not_mix() -> None:
+    """They have the same sources: machine code of one kind must not be run by the other."""
+    code = "from tangere._jit import kernel_folder; print(kernel_folder('tangere._clock'))"
+    folders = {python(code, NUMBA_DISABLE_JIT="0", TANGERE_PORTABLE=asked).stdout for asked in "01"}
+    assert len(folders) == 2
+
+
 def test_other_packages_keep_their_cache_folder() -> None:
     done = python(
         "import numba; before = numba.config.CACHE_DIR\n"

@@ -6,18 +6,17 @@ kernel stays cacheable. Elsewhere kernels have no clock, and `kernel_ns` is 0.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from typing import Any
 
-from tangere._jit import JIT_DISABLED, kernel
+from tangere._jit import JIT_DISABLED, PORTABLE_ASKED, kernel
 
 PORTABLE = (
     JIT_DISABLED
     or sys.platform != "linux"
     or sys.maxsize < 2**32  # another timespec
-    or os.environ.get("TANGERE_PORTABLE", "0") not in ("", "0")
+    or PORTABLE_ASKED
 )
 
 if JIT_DISABLED:

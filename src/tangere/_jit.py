@@ -14,6 +14,7 @@ want `cache_root`.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import gc
 import hashlib
@@ -35,7 +36,11 @@ JIT_DISABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 PACKAGE = Path(__file__).resolve().parent
 
-BUILD = "checked" if CHECKED else "fast"
+# Kernels without a clock, as on systems where they cannot have one: see `_clock`.
+PORTABLE_ASKED = os.environ.get("TANGERE_PORTABLE", "0") not in ("", "0")
+
+# What is compiled from the same sources, but is not the same.
+BUILD = ("checked" if CHECKED else "fast") + ("-portable" if PORTABLE_ASKED else "")
 
 # Compiled versions of a module left when a new one is made: a few branches of one checkout.
 KEPT_VERSIONS = 4
@@ -142,31 +147,32 @@ def is_compiled(module: str) -> bool:
     return next(folder.rglob("*.nbc"), None) is not None
 
 
-def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a hot function: no interpreter lock, no allocation by habit, cached on disk.
+# `fastmath` grants fused multiply-add alone: NaN tests stay valid. `error_model="numpy"` makes x/0
+# an infinity instead of an exception, which a 1 kHz loop could not handle.
+_OPTIONS = {"error_model": "numpy", "fastmath": {"contract"}, "boundscheck": CHECKED}
 
-    `fastmath` grants fused multiply-add alone: NaN tests stay valid. `error_model="numpy"` makes
-    x/0 an infinity instead of an exception, which a 1 kHz loop could not handle.
-    """
+
+def _cache_folder(function: Callable[..., Any]) -> Path | None:
+    """Where machine code of a function is kept; None: nowhere."""
+    # A function outside the package is not in the hash: caching it could return stale code.
+    module = function.__module__
+    return kernel_folder(module) if module.startswith("tangere.") else None
+
+
+def kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a hot function: no interpreter lock, no allocation by habit, cached on disk."""
     if JIT_DISABLED:
         return function
     import numba
 
     from tangere._inner import CALLED, InnerCache, InnerCompiler, OuterCompiler
 
-    # A function outside the package is not in the hash: caching it could return stale code.
     module = function.__module__
-    folder = kernel_folder(module) if module.startswith("tangere.") else None
+    folder = _cache_folder(function)
     # The option is global to Numba: other packages' functions keep the folder they had.
     elsewhere = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder) if folder else elsewhere
-    options = {
-        "nogil": True,
-        "no_cfunc_wrapper": True,
-        "error_model": "numpy",
-        "fastmath": {"contract"},
-        "boundscheck": CHECKED,
-    }
+    options = {"nogil": True, "no_cfunc_wrapper": True, **_OPTIONS}
     try:
         compiled = numba.njit(cache=folder is not None, pipeline_class=OuterCompiler, **options)(
             function
@@ -192,6 +198,43 @@ def compile_for(kernel_: Callable[..., Any], *types: Any) -> Any:
     called = cast("Any", kernel_).called
     called.compile(types)
     return called.overloads[types].signature.return_type
+
+
+@functools.cache
+def c_callback(kernel_: Callable[[int], int]) -> int:
+    """Address of a C function `unsigned (void *)` that runs a kernel of one whole number.
+
+    The kernel is given the pointer as a number, see `_native`, and its result is C's. It runs on
+    whatever thread C calls it from, without the interpreter. Other people's schedulers know it by
+    address alone and may call it once more than they should, so it is kept for ever.
+    """
+    if JIT_DISABLED:
+        made: Any = ctypes.CFUNCTYPE(ctypes.c_uint, ctypes.c_void_p)(
+            lambda address: kernel_(address or 0)
+        )
+        _KEPT.append(made)
+        return ctypes.cast(made, ctypes.c_void_p).value or 0
+    import numba
+
+    from tangere._inner import OuterCompiler
+
+    function = cast("Any", kernel_).py_func
+    folder, elsewhere = _cache_folder(function), numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(folder) if folder else elsewhere
+    try:
+        made = numba.cfunc(
+            numba.uint32(numba.int64),
+            cache=folder is not None,
+            pipeline_class=OuterCompiler,
+            **_OPTIONS,
+        )(function)
+    finally:
+        numba.config.CACHE_DIR = elsewhere
+    _KEPT.append(made)
+    return int(made.address)
+
+
+_KEPT: list[Any] = []
 
 
 def _let_kernels_call(compiled: Any, called: Any) -> None:

@@ -36,7 +36,7 @@ def jobs() -> Mapping[str, Callable[[], object]]:
         "energy": _one_energy,
         "distance": _one_distance,
         "contact volume": _one_volume,
-        "devices": _two_devices,
+        "devices": _some_devices,
         "servo": _one_servo,
         "tool": _one_tool,
         "fields": query_fields,
@@ -181,10 +181,12 @@ def _block_on_floor(method: str = methods.default, integrator: str = "implicit")
     return tg.Simulation(scene, method=method, integrator=integrator)
 
 
-def _two_devices() -> None:
-    """The ones whose motion is computed: what they need is compiled when they are opened."""
+def _some_devices() -> None:
+    """Those whose motion is computed, opened; and what calls the libraries of others."""
+    from tangere.devices.native import warm_up as warm_up_native
     from tangere.maths.quat import from_vector, product, unit
 
+    warm_up_native()
     for device in (tg.devices.Browser(), tg.devices.Hand()):
         device.open()
         device.close()

@@ -1,7 +1,6 @@
 """One handle for every adapter and its fake peer, so that one suite can examine all of them.
 
-A peer speaks the vendor's language: `right`, `away` and `up` are its unit vectors for these
-directions as the vendor documents them, `metre` and `newton_metre` its units.
+A peer is told and tells SI units, in the axes right, away from the user, up.
 """
 
 from __future__ import annotations
@@ -13,9 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from devices.fakes import FakeDhd, FakeHd, FakeMouse, FakeService
+from devices.fakes import FakeService
+from devices.native.world import MODELS, World, find_mouse_library
 from numpy.typing import NDArray
 
+from tangere.devices import forcedimension, openhaptics
 from tangere.devices.browser import Browser, Page
 from tangere.devices.device import Adapter
 from tangere.devices.forcedimension import ForceDimension
@@ -39,10 +40,8 @@ def turn_quaternion(axis: Vector, angle: float) -> list[float]:
 
 
 class Peer:
-    """What the suite asks of a fake; the defaults are tangere's own axes and units."""
+    """What the suite asks of a fake."""
 
-    right, away, up = X, Y, Z
-    metre = newton_metre = 1.0
     absolute = True  # poses are told, not speeds
     served = False  # by a thread
     real = True  # a vendor's library or service stands behind it
@@ -50,18 +49,18 @@ class Peer:
     exact = 1e-12
     settle = 0.0  # time after which it does [s]
 
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.patch = patch
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self.patch: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")
 
     def make(self) -> Adapter:
         raise AssertionError
 
     def place(self, position: Vector, axis: Vector, angle: float) -> None:
-        """Put the hand to a native position, turned about a native axis."""
+        """Put the hand to a position, turned about an axis."""
         raise AssertionError
 
     def shown(self) -> list[tuple[Vector, Vector]]:
-        """Force and torque on the hand so far, native axes and units."""
+        """Force and torque on the hand so far, those that did not arrive as well."""
         raise AssertionError
 
     def press(self) -> None:
@@ -90,76 +89,80 @@ class Peer:
 
 
 class SdkPeer(Peer):
-    """A vendor's library with one device, faked."""
+    """A vendor's C library with one device, faked."""
 
     served = True
-    fake: FakeDhd | FakeHd
+    model = "sigma.7"
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        super().__init__(request)
+        self.world: World = request.getfixturevalue("world")
+        for name, value in {**MODELS[self.model], "model": self.model.encode()}.items():
+            self.world[name] = value
 
     def place(self, position: Vector, axis: Vector, angle: float) -> None:
-        self.fake.position = position.tolist()
-        self.fake.frame = turn_matrix(axis, angle)
+        self.world.place(position, axis, angle)
 
     def shown(self) -> list[tuple[Vector, Vector]]:
-        return [(np.array(f), np.array(t)) for f, t in list(self.fake.shown)]
+        return [(row[:3], row[3:6]) for row in self.world.commands(refused=True)]
 
     def press(self) -> None:
-        self.fake.buttons = 1
+        self.world["buttons"] = 1
 
     def spoil(self) -> None:
-        self.fake.position = [float("nan")] * 3
+        self.world["spoiled"] = 1
+
+    def drop(self) -> None:
+        self.world["dead"] = 1
+
+    def stall(self, stalled: bool) -> None:
+        self.world.freeze(1e6 if stalled else 0.0)
+
+    def unplug(self) -> None:
+        self.world["devices"] = 0
 
 
 class DhdPeer(SdkPeer):
-    right, away, up = Y, -X, Z
-
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        super().__init__(patch)
-        self.fake: FakeDhd = FakeDhd()
-        self.fake.install(patch)
-
     def make(self) -> Adapter:
         return ForceDimension()
 
-    def drop(self) -> None:
-        self.fake.dead = True
+    def lose_library(self) -> None:
+        self.patch.setattr(forcedimension, "FILES", {sys.platform: ("libabsent.so*",)})
 
-    def stall(self, stalled: bool) -> None:
-        (self.fake.free.clear if stalled else self.fake.free.set)()
+
+class BindingsPeer(SdkPeer):
+    """The same device through the package that binds the vendor's library for Python."""
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        super().__init__(request)
+        pytest.importorskip("forcedimension_core", reason="not made for this Python")
+
+    def make(self) -> Adapter:
+        return ForceDimension(calls="python")
 
     def lose_library(self) -> None:
         self.patch.setitem(sys.modules, "forcedimension_core", None)
 
-    def unplug(self) -> None:
-        self.fake.devices = 0
-
 
 class HdPeer(SdkPeer):
-    right, away, up = X, -Z, Y
-    metre = newton_metre = 1000.0
+    model = "Premium 1.5 6DOF"
 
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        super().__init__(patch)
-        self.fake: FakeHd = FakeHd()
-        self.fake.install(patch)
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        super().__init__(request)
+        self.world["max_force"] = 8.5
 
     def make(self) -> Adapter:
         return OpenHaptics()
 
-    def drop(self) -> None:
-        self.fake._running = False
-
     def lose_library(self) -> None:
-        self.patch.setitem(sys.modules, "pyOpenHaptics", None)
-
-    def unplug(self) -> None:
-        self.fake.missing = True
+        self.patch.setattr(openhaptics, "FILES", {sys.platform: ("libabsent.so*",)})
 
 
 class HaplyPeer(Peer):
     served = True
 
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        super().__init__(patch)
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        super().__init__(request)
         self.fake = FakeService()
         self.port = self.fake.port
 
@@ -195,15 +198,15 @@ class HaplyPeer(Peer):
         self.fake.close()
 
 
-class MousePeer(Peer):
+class MousePeer(SdkPeer):
+    """`pyspacemouse` itself, over a hidapi with one mouse."""
+
     absolute = False
-    served = True
     exact = 1e-6
 
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        super().__init__(patch)
-        self.fake = FakeMouse()
-        self.fake.install(patch)
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        super().__init__(request)
+        find_mouse_library(request.getfixturevalue("vendor_libraries"), self.patch)
 
     def make(self) -> Adapter:
         return SpaceMouse()
@@ -211,31 +214,22 @@ class MousePeer(Peer):
     def place(self, position: Vector, axis: Vector, angle: float) -> None:
         """Push the cap that way: translation and rotation in reports of their own."""
         push = position / np.linalg.norm(position) if position.any() else position
-        turn = axis * np.sign(angle)
-        self.fake.reports.clear()
-        self.fake.push(x=push[0], y=push[1], z=push[2])
-        self.fake.push(roll=turn[0], pitch=turn[1], yaw=turn[2])
+        self.world.push(push, axis * np.sign(angle))
 
     def shown(self) -> list[tuple[Vector, Vector]]:
         return [(np.zeros(3), np.zeros(3))]
 
     def press(self) -> None:
-        self.fake.push(buttons=[1, 0])
+        self.world.push(buttons=1)
 
     def spoil(self) -> None:
-        self.fake.push(x=float("nan"))
-
-    def drop(self) -> None:
-        self.fake.dead = True
-
-    def stall(self, stalled: bool) -> None:
-        (self.fake.free.clear if stalled else self.fake.free.set)()
+        self.world.push((93.0, 0.0, 0.0))  # as far as the report's numbers go
 
     def lose_library(self) -> None:
         self.patch.setitem(sys.modules, "pyspacemouse", None)
 
     def unplug(self) -> None:
-        self.fake.missing = True
+        self.world["mouse"] = 0
 
 
 class BrowserPeer(Peer):
@@ -243,8 +237,8 @@ class BrowserPeer(Peer):
     exact = 1e-6
     settle = 0.6  # twenty time constants of the follower
 
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        super().__init__(patch)
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        super().__init__(request)
         self.device = Browser(max_speed=10.0, max_turn_speed=50.0)
         self.row: list[Any] = [X * 0, turn_quaternion(Z, 0.0), 0]
 
@@ -271,8 +265,8 @@ class BrowserPeer(Peer):
 class ScriptedPeer(Peer):
     real = False
 
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        super().__init__(patch)
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        super().__init__(request)
         self.pose: tuple[Any, Any] = (X * 0, turn_quaternion(Z, 0.0))
         self.buttons = 0
 
@@ -306,8 +300,9 @@ class HandPeer(ScriptedPeer):
         return [(sent[:3].copy(), sent[3:6].copy())]
 
 
-PEERS: dict[str, Callable[[pytest.MonkeyPatch], Peer]] = {
+PEERS: dict[str, Callable[[pytest.FixtureRequest], Peer]] = {
     "forcedimension": DhdPeer,
+    "forcedimension_core": BindingsPeer,
     "openhaptics": HdPeer,
     "haply": HaplyPeer,
     "spacemouse": MousePeer,

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from tangere.devices.device import MODELS, Adapter, Axes, DeviceInfo, Estimator, Floats, model
 from tangere.devices.forcedimension import AXES as DHD
-from tangere.devices.openhaptics import AXES as HD
 from tangere.errors import DeviceError
 from tangere.maths.rotations import quaternion_of
 
 pytestmark = pytest.mark.nojit
 
+HD = Axes("+x", "-z", "+y")  # as `haptics.hd` has it
 UNIT = {"x": X, "y": Y, "z": Z}
 # Of a quaternion through a matrix and back
 ROUNDING = 1e-12

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from devices.fakes import FakeDhd, FakeMouse
+from devices.native.world import Libraries, World, find_mouse_library
 
 import tangere as tg
 from tangere import cli
@@ -59,50 +59,50 @@ def test_the_public_names_exist() -> None:
 
 
 @pytest.fixture
-def peers(monkeypatch: pytest.MonkeyPatch) -> FakeDhd:
+def connected(world: World, vendor_libraries: Libraries, monkeypatch: pytest.MonkeyPatch) -> World:
     """A Force Dimension device and a SpaceMouse are connected; the other vendors are missing."""
-    FakeMouse().install(monkeypatch)
-    monkeypatch.setitem(sys.modules, "pyOpenHaptics", None)
+    find_mouse_library(vendor_libraries, monkeypatch)
+    monkeypatch.setattr("tangere.devices.openhaptics.FILES", {sys.platform: ("libabsent.so*",)})
     monkeypatch.setattr("tangere.devices.haply._version", lambda _: refuse())
-    fake = FakeDhd()
-    fake.install(monkeypatch)
-    return fake
+    return world
 
 
 def refuse() -> Any:
     raise DeviceError("Haply: no Inverse Service")
 
 
-def test_the_list_says_what_is_there_and_what_is_missing(peers: FakeDhd) -> None:
+def test_the_list_says_what_is_there_and_what_is_missing(connected: World) -> None:
     lines = {line.name: line for line in available()}
     assert list(lines) == list(ADAPTERS)
     assert lines["forcedimension"].connected == "1 connected"
-    assert lines["spacemouse"].connected == "SpaceMouse Compact"
+    assert lines["spacemouse"].connected == "SpaceMouseCompact"
     assert lines["browser"].connected == "always there"
     assert lines["haply"].problem == "Haply: no Inverse Service"
-    assert "pip install" in lines["openhaptics"].problem
-    assert peers.shown == []
-    assert peers.calls == []
+    assert "install" in lines["openhaptics"].problem
+    assert connected["count"] == 0
 
 
-def test_the_self_test_sends_nothing_but_zero_force(peers: FakeDhd) -> None:
-    peers.position = [0.0, 0.03, 0.0]
-    peers.buttons = 5
+def test_the_self_test_sends_nothing_but_zero_force(connected: World) -> None:
+    connected["position"], connected["buttons"] = (0.03, 0.0, 0.0), 5
     seen = self_test(find("forcedimension"), 0.2)
     assert seen.passed
     assert seen.rate > 20.0
     assert seen.high == pytest.approx([0.03, 0.0, 0.0])
     assert seen.buttons == 5
-    assert len(peers.shown) > 3
-    assert not any(any(force) or any(torque) for force, torque in peers.shown)
-    assert peers.calls[-1] == "close"
+    assert len(connected.commands()) > 3
+    assert not connected.commands().any()
+    assert connected.calls()[-1] == "close"
 
 
-def test_the_self_test_tells_a_fault(peers: FakeDhd) -> None:
-    peers.position = [float("nan")] * 3
+def test_the_self_test_tells_a_fault(connected: World) -> None:
+    connected["dead"] = 1
+    connected.fail(0.0)
+    with pytest.raises(DeviceError, match="enabling force failed"):
+        self_test(find("forcedimension"), 0.1)
+    connected["dead"], connected["spoiled"] = 0, 1
     seen = self_test(find("forcedimension"), 0.1)
     assert not seen.passed
-    assert "makes no sense" in seen.fault
+    assert "the pose failed" in seen.fault
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -113,7 +113,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 
 
 def test_the_command_lists_and_tests(
-    peers: FakeDhd, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    connected: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     code, out, _ = run(capsys, "devices")
@@ -126,7 +126,7 @@ def test_the_command_lists_and_tests(
     assert code == 0
     assert "sigma.7" in out
     assert "only zero force sent" in out
-    peers.dead = True
+    connected["dead"] = 1
     code, _, err = run(capsys, "devices", "--test", "forcedimension", "--seconds", "0.1")
     assert code == 2
     assert err.startswith("tangere: ")
@@ -135,9 +135,9 @@ def test_the_command_lists_and_tests(
 
 
 def test_a_failed_test_has_its_own_exit_status(
-    peers: FakeDhd, capsys: pytest.CaptureFixture[str]
+    connected: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    peers.write_fails = True
+    connected["write_fails"] = 1
     code, out, _ = run(capsys, "devices", "--test", "forcedimension", "--seconds", "0.1")
     assert code == 1
     assert "the force failed" in out

@@ -14,6 +14,7 @@ from tangere._ptr import ptr
 from tangere.maths.quat import (
     Quat,
     conjugate,
+    from_matrix,
     from_vector,
     matrix_into,
     product,
@@ -43,6 +44,12 @@ def _turn(r: Array, v: Array, back: bool, out: Array) -> None:
         out[0], out[1], out[2] = turn_back(ptr(r), x)
     else:
         out[0], out[1], out[2] = turn(ptr(r), x)
+
+
+@kernel
+def _from_matrix(r: Array) -> Quat:
+    """from_matrix on an array."""
+    return from_matrix(ptr(r))
 
 
 def t(q: Array) -> Quat:
@@ -110,3 +117,23 @@ def test_turns_of_any_size(angle: float) -> None:
     assert q == pytest.approx([np.cos(0.5 * angle), *(np.sin(0.5 * angle) * axis)], abs=1e-15)
     # near a whole turn the direction is lost as 1/sin(angle/2)
     assert to_vector(q) == pytest.approx(angle * axis, rel=1e-14, abs=1e-14)
+
+
+# The squares of a quaternion's parts are known to rounding, and the largest is at least a quarter.
+@given(quaternions())
+def test_quaternion_of_a_matrix(q: Array) -> None:
+    found = np.array(_from_matrix(scipy(q)))
+    assert abs(found @ q) == pytest.approx(1.0, abs=4 * EXACT)
+    assert np.linalg.norm(found) == pytest.approx(1.0, abs=4 * EXACT)
+
+
+@pytest.mark.parametrize("axis", np.eye(3).tolist())
+def test_quaternion_of_half_a_turn(axis: list[float]) -> None:
+    """w = 0: each of the three other ways to divide."""
+    half = np.array([0.0, *axis])
+    assert np.abs(_from_matrix(scipy(half))) == pytest.approx(half, abs=EXACT)
+
+
+def test_a_matrix_of_zeros_is_told_by_its_length() -> None:
+    assert np.linalg.norm(_from_matrix(np.zeros((3, 3)))) == 0.5
+    assert np.isnan(_from_matrix(np.full((3, 3), np.nan))).any()

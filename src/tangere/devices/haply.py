@@ -6,6 +6,10 @@ message and reads one frame per turn; if it dies the device is idle. With the ba
 has tangere's axes (x right, y away from the user, z up) and SI units.
 
 Force is three-dimensional. Orientation comes from the grip and is sensed only.
+
+Versions of the service differ in the field that carries the force. It is chosen by the version and
+tried once, with the first force that can be told from none: half of `TRIAL` as chosen, and if no
+force is shown, half in the other way. What was found is in `notices`, and stays.
 """
 
 from __future__ import annotations
@@ -17,10 +21,11 @@ import threading
 import time
 import urllib.request
 from collections import deque
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tangere.devices.device import (
+    HOLD,
     MODELS,
     ZERO,
     DeviceInfo,
@@ -29,19 +34,25 @@ from tangere.devices.device import (
     Sample,
     Threaded,
 )
+from tangere.devices.faults import PassingFaults
 from tangere.errors import DeviceError
-from tangere.haptics.layout import FAULT_READ, FAULT_WRITE
+from tangere.haptics.layout import FAULT_READ, FAULT_WRITE, READ_APPLIED, READ_TELLS_APPLIED
+from tangere.maths.vec import Array
 
 SESSION = "org.tangere:session"
 ANSWER = 1.0  # a service that has not answered by then is not there [s]
 VECTOR_SINCE = (3, 5)  # version of the service whose field for the force is `vector`
-# Force sent and none shown for so many turns: the service does not know the field.
-DEAF_TURNS = 50
-DEAF_FORCE = 0.05  # [N]
+TRIAL = 0.2  # time that force is sent until the field is settled [s]
+TRIAL_FORCE = 0.1  # more than filters of the service keep back [N]
 
 _INVERSE3 = MODELS["Inverse3"]
 _MINVERSE = replace(_INVERSE3, name="Minverse", max_force=2.0, radius=0.04)
 _GRIPS = ("verse_grip", "wireless_verse_grip", "custom_verse_grip")
+_NEEDED = {
+    "power_supply": "it has no power",
+    "calibrated": "it is not calibrated",
+    "ready": "it is not ready",
+}
 _STOPPED = {
     "ebrake_triggered": "its brake was triggered",
     "stall_detected": "a motor stalled",
@@ -49,10 +60,23 @@ _STOPPED = {
 }
 
 
-class Haply(Threaded):
+@dataclass(frozen=True)
+class _State(Sample):
+    """What the service said, with the force that the motors give."""
+
+    applied: Floats | None = None  # None: it did not say
+
+    def into(self, out: Array) -> None:
+        """Fill the READ_… columns."""
+        super().into(out)
+        out[READ_TELLS_APPLIED] = self.applied is not None
+        out[READ_APPLIED : READ_APPLIED + 3] = self.applied or ZERO
+
+
+class Haply(PassingFaults, Threaded):
     """An Inverse3 or Minverse; `device_id` picks one of several, else the first is taken.
 
-    `force_field` ("vector" or "values") is chosen by the version of the service unless given.
+    `force_field` ("vector" or "values") is found as said above unless it is given.
     `config` holds what the service says of filters and mounting, `notices` its latest events.
     """
 
@@ -82,7 +106,10 @@ class Haply(Threaded):
         self._id = ""
         self._first: dict[str, Any] = {}
         self._field = "vector"
-        self._deaf = 0
+        self._trial = TRIAL
+        self._unready = ""
+        self._stopped: tuple[int, str] = (0, "")
+        self._last_turn = 0.0
         self._estimate = Estimator()
 
     # ---------------------------------------------------------------- connecting
@@ -103,8 +130,10 @@ class Haply(Threaded):
         self.config = dict(entry.get("config") or {})
         self.info = self._limits(inventory)
         self._first = {"session": {"configure": {"profile": {"name": SESSION}}}}
-        self._deaf = 0
+        self._trial = TRIAL if not self._given_field else 0.0
+        self._unready, self._stopped = "", (0, "")
         self._estimate = Estimator()
+        self._last_turn = time.monotonic()
         self._listen()
 
     def _limits(self, inventory: dict[str, Any]) -> DeviceInfo:
@@ -152,12 +181,31 @@ class Haply(Threaded):
         if entry is None:
             raise DeviceError(f"device {self._id} is gone")
         state = entry.get("state") or {}
-        self._check_force(force, _vector(state.get("current_cursor_force")))
+        self._look_at_status(entry.get("status") or {})
+        told = state.get("current_cursor_force")
+        applied = None if told is None else _vector(told)
+        now = time.monotonic()
+        self._try_field(force, applied, now - self._last_turn)
+        self._last_turn = now
         q, buttons = _grip(frame)
         x = _vector(state.get("cursor_position"))
-        twist = self._estimate(time.monotonic(), x, q)
+        twist = self._estimate(now, x, q)
         velocity = _vector(state.get("cursor_velocity"))
-        self.publish(Sample(x, q, (*velocity, *twist[3:]), buttons))
+        self.publish(_State(x, q, (*velocity, *twist[3:]), buttons, applied=applied))
+
+    def _look_at_status(self, status: dict[str, Any]) -> None:
+        """Why the device does not push now; what the service does not say is well."""
+        was = self._unready
+        missing = (words for key, words in _NEEDED.items() if not status.get(key, True))
+        self._unready = next(missing, "")
+        if was and not self._unready:
+            self._stopped = 0, ""
+
+    def trouble(self) -> tuple[int, str]:
+        """A brake, a lost device, or one that is not ready; until that ends."""
+        if self._stopped[0]:
+            return self._stopped
+        return (FAULT_WRITE, self._unready) if self._unready else (0, "")
 
     def _frame(self) -> dict[str, Any]:
         frame = json.loads(self._socket.recv(timeout=ANSWER))
@@ -165,17 +213,24 @@ class Haply(Threaded):
             raise DeviceError("the Inverse Service sent something that is no frame of state")
         return frame
 
-    def _check_force(self, sent: Floats, shown: Floats) -> None:
-        """A service that ignores our field shows no force: then try the other name, once."""
-        if max(map(abs, sent)) < DEAF_FORCE or max(map(abs, shown)) > 0.0:
-            self._deaf = 0
+    def _try_field(self, sent: Floats, shown: Floats | None, spent: float) -> None:
+        """Settle the field by what is shown of a force that the device could show."""
+        if self._trial <= 0.0 or shown is None or self.trouble()[0]:
             return
-        self._deaf += 1
-        if self._deaf < DEAF_TURNS or self._given_field:
+        if max(map(abs, sent)) < TRIAL_FORCE:
             return
-        self._given_field = self._field = "values" if self._field == "vector" else "vector"
-        self._deaf = 0
-        self.notices.append(f"force was not shown: now sent as {self._field!r}")
+        if max(map(abs, shown)) > 0.0:
+            self._trial = 0.0
+            self.notices.append(f"force is sent as {self._field!r}, and shown")
+            return
+        before = self._trial
+        self._trial -= min(spent, HOLD)  # a turn that took long is no evidence
+        other = "values" if self._field == "vector" else "vector"
+        if before > 0.5 * TRIAL >= self._trial:
+            self._field = other
+        elif self._trial <= 0.0:
+            self._field = other
+            self.notices.append(f"no force is shown, whatever its field: it is sent as {other!r}")
 
     # ---------------------------------------------------------------- events
 
@@ -194,14 +249,13 @@ class Haply(Threaded):
         self.notices.append(str(event.get("message") or name))
         kind = str(data.get("safety_type", ""))
         if name == "device-disconnected":
-            self.fail(FAULT_READ, "the device was disconnected")
+            self._stopped = FAULT_READ, "the device was disconnected"
         elif name == "device-busy":
-            self.fail(FAULT_WRITE, "another program uses the device")
+            self._stopped = FAULT_WRITE, "another program uses the device"
         elif name == "device-safety-triggered" and kind in _STOPPED:
-            self.fail(FAULT_WRITE, _STOPPED[kind])
+            self._stopped = FAULT_WRITE, _STOPPED[kind]
         elif name == "device-safety-triggered" and kind == "ebrake_released":
-            self.status &= ~FAULT_WRITE
-            self.fault = ""
+            self._stopped = 0, ""
 
     def _end(self) -> None:
         for each in (self._socket, self._events):

@@ -84,6 +84,27 @@ def matrix_into(q: Quat, r_out: PtrF8) -> None:
 
 
 @kernel
+def from_matrix(r: PtrF8) -> Quat:
+    """Quaternion of a rotation matrix of nine floats, row by row; of unit length as far as R is.
+
+    Of the four ways to divide, the one with the largest divisor: with u, v, w the axes in cyclic
+    order and r_uu the largest diagonal element, q_u = ½ √(1 + r_uu − r_vv − r_ww) ≥ ½.
+    """
+    xx, yy, zz = r[0], r[4], r[8]
+    if xx + yy + zz >= 0.0:
+        s = 2.0 * sqrt(1.0 + xx + yy + zz)
+        return (0.25 * s, (r[7] - r[5]) / s, (r[2] - r[6]) / s, (r[3] - r[1]) / s)
+    if xx >= yy and xx >= zz:
+        s = 2.0 * sqrt(1.0 + xx - yy - zz)
+        return ((r[7] - r[5]) / s, 0.25 * s, (r[1] + r[3]) / s, (r[2] + r[6]) / s)
+    if yy >= zz:
+        s = 2.0 * sqrt(1.0 + yy - zz - xx)
+        return ((r[2] - r[6]) / s, (r[1] + r[3]) / s, 0.25 * s, (r[5] + r[7]) / s)
+    s = 2.0 * sqrt(1.0 + zz - xx - yy)
+    return ((r[3] - r[1]) / s, (r[2] + r[6]) / s, (r[5] + r[7]) / s, 0.25 * s)
+
+
+@kernel
 def turn(r: PtrF8, v: Vec3) -> Vec3:
     """R v for a matrix of nine floats."""
     return (
