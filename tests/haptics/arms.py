@@ -56,9 +56,9 @@ def intent(kind: str, ticks: int) -> Array:
     """Height at which the person wants to be [m]."""
     t = DT * np.arange(ticks)
     if kind == "lean":  # a step into the plane
-        return np.where(np.arange(ticks) < 50, 0.002, -0.02)
+        return np.asarray(np.where(np.arange(ticks) < 50, 0.002, -0.02))
     if kind == "tap":
-        return 0.003 - 0.012 * (0.5 - 0.5 * np.cos(2 * np.pi * 3 * t))
+        return np.asarray(0.003 - 0.012 * (0.5 - 0.5 * np.cos(2 * np.pi * 3 * t)))
     down, up = np.clip((t - 0.1) / 0.3, 0, 1), np.clip((t - 0.9) / 0.3, 0, 1)  # press, let go
     return 0.003 - 0.02 * (_smooth(down) - _smooth(up))
 
@@ -105,7 +105,7 @@ def lean(
     safety: Safety = WIDE,
     ticks: int = 2000,
     model: dict[str, Any] | None = None,
-    hand: dict[str, float] | None = None,
+    hand: dict[str, Any] | None = None,
     assumed: int | None = None,
     stiffness: float | None = None,
     damping: float = 1.0,

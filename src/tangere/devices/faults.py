@@ -7,32 +7,26 @@ there while the calls fail, in READ_STATUS and in words, and gone when they work
 from __future__ import annotations
 
 from tangere.devices.device import Adapter
-from tangere.haptics.layout import FAULT_WRITE, READ_STATUS
-from tangere.maths.vec import Array
+from tangere.haptics.layout import FAULT_READ, FAULT_WRITE
 
 
 class PassingFaults(Adapter):
     """Before `Adapter` or one of its kinds in the list of bases; a subclass has `trouble`."""
 
-    _told = ""
+    _told = 0  # what `trouble` said last
 
     def trouble(self) -> tuple[int, str]:
         """FAULT_… of the newest exchange as bits, and what is wrong in words."""
         return 0, ""
 
-    def read(self, out: Array) -> None:
-        """Fill the READ_… columns; READ_STATUS has what is wrong now."""
-        super().read(out)
+    def _exchanged(self, bit: int) -> None:
+        """A call returned: what it had to say is a fault, or the end of one."""
         status, words = self.trouble()
-        out[READ_STATUS] = int(out[READ_STATUS]) | status
-        if status:
-            self.fault = self._told = f"{self.info.name}: {words}"
-        elif self.fault == self._told:
-            self.fault = self._told = ""
-
-    def write(self, wrench: Array) -> None:
-        """Put a wrench on the hand; one that is not finite counts until the next that is."""
-        if self.status & FAULT_WRITE:
-            self.status &= ~FAULT_WRITE
-            self.fault = ""
-        super().write(wrench)
+        if not status & bit:
+            super()._exchanged(bit)
+        for each in (FAULT_READ, FAULT_WRITE):
+            if status & each:
+                self.fail(each, words)
+            elif self._told & each:
+                self.recover(each)
+        self._told = status

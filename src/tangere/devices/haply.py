@@ -192,6 +192,8 @@ class Haply(PassingFaults, Threaded):
         twist = self._estimate(now, x, q)
         velocity = _vector(state.get("cursor_velocity"))
         self.publish(_State(x, q, (*velocity, *twist[3:]), buttons, applied=applied))
+        if self._stopped[0] == FAULT_READ:
+            raise DeviceError(self._stopped[1])
 
     def _look_at_status(self, status: dict[str, Any]) -> None:
         """Why the device does not push now; what the service does not say is well."""
