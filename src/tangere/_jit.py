@@ -234,6 +234,52 @@ def c_callback(kernel_: Callable[[int], int]) -> int:
     return int(made.address)
 
 
+def user_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function of the user's: nothing cached, indices checked."""
+    if JIT_DISABLED:
+        return function
+    import numba
+
+    options = {**_OPTIONS, "boundscheck": True}
+    return cast("Callable[P, R]", numba.njit(nogil=True, **options)(function))
+
+
+def c_procedure(
+    function: Callable[[Any, Any], None], given: int, filled: int
+) -> tuple[Callable[[Any, Any], None], int]:
+    """A user's kernel of two arrays as a C function `void (const double *, double *)`: its address.
+
+    Args:
+        function: From `user_kernel`; it takes the numbers given, and an array to fill.
+        given: How many numbers there are.
+        filled: How many there are to be.
+
+    Returns:
+        The kernel itself, to be tried, and the address; the C function is kept for ever.
+    """
+    if JIT_DISABLED:
+        import numpy as np
+
+        doubles = ctypes.POINTER(ctypes.c_double)
+
+        def call(a: Any, b: Any) -> None:
+            function(np.ctypeslib.as_array(a, (given,)), np.ctypeslib.as_array(b, (filled,)))
+
+        made: Any = ctypes.CFUNCTYPE(None, doubles, doubles)(call)
+        _KEPT.append(made)
+        return function, ctypes.cast(made, ctypes.c_void_p).value or 0
+    import numba
+
+    doubles = numba.types.CPointer(numba.float64)
+
+    def call_c(a: Any, b: Any) -> None:
+        function(numba.carray(a, (given,)), numba.carray(b, (filled,)))
+
+    made = numba.cfunc(numba.void(doubles, doubles), **_OPTIONS)(call_c)
+    _KEPT.append(made)
+    return function, int(made.address)
+
+
 _KEPT: list[Any] = []
 
 

@@ -31,9 +31,12 @@ from tangere.haptics.layout import (
     MEM_FAULT_SINCE,
     MEM_GAIN,
     MEM_RAMP,
+    MEM_REOPENED,
+    MEM_SAMPLE_TIME,
     MEM_SAMPLES,
     MEM_STARTED,
     MEM_STATE,
+    MEM_WRITE_FAULT,
     SET_LOST,
     SET_RAMP,
     SET_SAMPLES,
@@ -77,6 +80,16 @@ def update_state(settings: PtrF8, memory: PtrF8, fault: int, now: float) -> int:
         m[MEM_GAIN] = 0.0
     m[MEM_STATE] = state
     return state
+
+
+@kernel
+def begin_anew(memory: PtrF8, now: float) -> None:
+    """The device was lost and is open again: its samples, its place and its ramp start over."""
+    m = memory
+    m[MEM_STATE] = FORCE_WAITING
+    m[MEM_GAIN] = m[MEM_SAMPLES] = m[MEM_STARTED] = m[MEM_FAULT_COUNT] = 0.0
+    m[MEM_WRITE_FAULT] = m[MEM_REOPENED] = 0.0
+    m[MEM_FAULT_SINCE] = m[MEM_SAMPLE_TIME] = now
 
 
 @kernel

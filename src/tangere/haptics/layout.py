@@ -267,6 +267,7 @@ MEM_COMMANDS = 67  # sent so far
 MEM_SAMPLE_AGE = 69  # of the newest sample in this tick [s]
 MEM_AGE_SEEN = 70  # … when it was first seen [s]
 MEM_HOLD = 68  # 1: the clutch is held by others, such as the page
+MEM_REOPENED = 71  # 1: the device was opened anew, and its hand is to be placed again
 MEM_LINE = 72  # (MAX_DELAY + 1) × 7: commands on their way to the motors
 MAX_DELAY = 31  # [ticks]
 NMEM = MEM_LINE + 7 * (MAX_DELAY + 1)
@@ -277,6 +278,12 @@ SOURCE_ARM = 1  # a person's arm and a device model, computed in the tick
 SOURCE_PORT = 2  # an adapter's thread, through mailboxes
 SOURCE_DHD = 3  # calls of Force Dimension's library within the tick, see `haptics.dhd`
 SOURCE_HD = 4  # calls of OpenHaptics within the tick, see `haptics.hd`
+
+# ------------------------------------------------ force laws of the user's own
+MAX_EFFECTS = 4  # a hand
+NPARAMETER = 16
+EFFECT_POWER = NPARAMETER  # what the effect may give to the hand [W]
+NEFFECT = NPARAMETER + 1
 
 # ------------------------------------------------ what those calls need: whole numbers, see there
 NPORT = 32
@@ -298,7 +305,9 @@ class Rig(NamedTuple):
     | row       | ROW_…                                                         | (NROW,)         |
     | memory    | MEM_…                                                         | (NMEM,)         |
     | user      | numbers of the user's own, for the trace                      | (NUSER,)        |
-    | source    | SOURCE_…, rows of the table                                   | (2,) int64      |
+    | effects   | addresses of the user's force laws, see `haptics.effects`     | (8,) int64      |
+    | effect_values | their parameters and powers                               | (4, 17)         |
+    | source    | SOURCE_…, then rows of the table, or 1: calls are timed       | (2,) int64      |
     | table     | readings, or where an arm wants to be, one row per tick       | (ticks, NREAD)  |
     | arm       | parameters and state of a person's arm, see `haptics.arm`     | (256,)          |
     | port      | addresses of a vendor's functions, and numbers for them       | (NPORT,) int64  |
@@ -321,6 +330,8 @@ class Rig(NamedTuple):
     row: Array
     memory: Array
     user: Array
+    effects: LongArray
+    effect_values: Array
     source: LongArray
     table: Array
     arm: Array
@@ -365,6 +376,8 @@ def new_rig(ticks: int = 1) -> Rig:
         np.zeros(NROW),
         np.zeros(NMEM),
         np.zeros(NUSER),
+        np.zeros(2 * MAX_EFFECTS, dtype=np.int64),
+        np.zeros((MAX_EFFECTS, NEFFECT)),
         np.array([SOURCE_TABLE, ticks], dtype=np.int64),
         np.tile(quiet, (ticks, 1)),
         np.zeros(256),

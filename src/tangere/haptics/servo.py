@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import mmap
+import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -24,9 +25,11 @@ from numpy.typing import NDArray
 
 from tangere._clock import PORTABLE, kernel_ns
 from tangere._jit import JIT_DISABLED, kernel, one_bar
+from tangere._native import parent_process
 from tangere._ptr import PtrI8, load, off, pointers, store
 from tangere.errors import SceneError
 from tangere.haptics import pacing
+from tangere.haptics.driver import has_driver, write_driver
 from tangere.haptics.layout import (
     FAULT_ESCAPE,
     MEM_PAUSED,
@@ -36,6 +39,7 @@ from tangere.haptics.layout import (
     ROW_MISSED,
     ROW_SPENT_TIME,
     SEND_FORCE,
+    SEND_GRIPPER,
     SEND_SEQUENCE,
     SET_STEP,
     Rig,
@@ -62,6 +66,7 @@ CTL_NEXT = 11  # number of the next tick
 CTL_LIMIT = 12  # ticks to do; 0: until stopped
 CTL_HANDS = 13  # 0, 1 or 2
 CTL_ENDED = 14  # 1: the loop has left, and zero force was sent
+CTL_PARENT = 15  # process whose death ends the loop; 0: none
 CTL_LATE_BINS = 16  # NBINS: lateness of the ticks done, see `_bin`
 NBINS = 256
 CTL_TICK_BINS = CTL_LATE_BINS + NBINS  # NBINS: their duration
@@ -125,27 +130,29 @@ if not PORTABLE:
             c[CTL_BEGIN] = kernel_ns() + c[CTL_PERIOD]
         while load(c, CTL_STOP) == 0 and (c[CTL_LIMIT] == 0 or c[CTL_TICKS] < c[CTL_LIMIT]):
             start = pacing.wait_until(_due(c), c[CTL_SPIN])
-            _do_tick(a, b, l, start)
-            _end_tick(l, rows, start, kernel_ns())
-        _leave(a, b, l)
+            if c[CTL_PARENT] != 0 and parent_process() != c[CTL_PARENT]:
+                break
+            run_due_tick(a, b, l, start)
+            finish_tick(l, rows, start, kernel_ns())
+        send_zero(a, b, l)
 
 
 @kernel
 def do_tick(first: Rig, second: Rig, loop: Loop, start: int) -> None:
     """The next tick of all hands, begun at the time `start` [ns]."""
-    _do_tick(pointers(first), pointers(second), pointers(loop), start)
+    run_due_tick(pointers(first), pointers(second), pointers(loop), start)
 
 
 @kernel
 def end_tick(loop: Loop, start: int, end: int) -> None:
     """Count the tick and hand its rows over, once it is known how long it took [ns]."""
-    _end_tick(pointers(loop), len(loop.ring), start, end)
+    finish_tick(pointers(loop), len(loop.ring), start, end)
 
 
 @kernel
 def leave(first: Rig, second: Rig, loop: Loop) -> None:
     """Send zero force; the loop has ended."""
-    _leave(pointers(first), pointers(second), pointers(loop))
+    send_zero(pointers(first), pointers(second), pointers(loop))
 
 
 @kernel
@@ -155,8 +162,8 @@ def _due(c: PtrI8) -> int:
 
 
 @kernel
-def _do_tick(first: Rig, second: Rig, l: Loop, start: int) -> None:
-    """Leave out what was missed, then run the tick that is due."""
+def run_due_tick(first: Rig, second: Rig, l: Loop, start: int) -> None:
+    """Leave out what was missed, then run the tick that is due; all given as pointers."""
     c = l.control
     late = start - _due(c)
     missed = late // c[CTL_PERIOD]
@@ -181,7 +188,7 @@ def _do_tick(first: Rig, second: Rig, l: Loop, start: int) -> None:
 
 
 @kernel
-def _end_tick(l: Loop, ring_rows: int, start: int, end: int) -> None:
+def finish_tick(l: Loop, ring_rows: int, start: int, end: int) -> None:
     """Count the tick and hand its rows over."""
     c = l.control
     spent = end - start
@@ -198,7 +205,7 @@ def _end_tick(l: Loop, ring_rows: int, start: int, end: int) -> None:
 
 
 @kernel
-def _leave(first: Rig, second: Rig, l: Loop) -> None:
+def send_zero(first: Rig, second: Rig, l: Loop) -> None:
     """Send zero force to every hand; once."""
     c = l.control
     if c[CTL_ENDED] != 0:
@@ -207,8 +214,12 @@ def _leave(first: Rig, second: Rig, l: Loop) -> None:
         r = first if hand == 0 else second
         for k in range(6):
             r.send[SEND_FORCE + k] = 0.0
+        r.send[SEND_GRIPPER] = 0.0
         r.send[SEND_SEQUENCE] = c[CTL_NEXT]
-        post(r.outbox, r.outbox_at, r.send, NSEND)
+        if has_driver(r):
+            write_driver(r)
+        else:
+            post(r.outbox, r.outbox_at, r.send, NSEND)
     store(c, CTL_ENDED, 1)
 
 
@@ -431,6 +442,8 @@ def pace_in_python(first: Rig, second: Rig, loop: Loop) -> None:
     limit = int(c[CTL_LIMIT])
     while c[CTL_STOP] == 0 and (limit == 0 or c[CTL_TICKS] < limit):
         start = pacing.wait_in_python(begin + int(c[CTL_NEXT]) * period, spin)
+        if c[CTL_PARENT] != 0 and os.getppid() != c[CTL_PARENT]:
+            break
         do_tick(first, second, loop, start)
         end_tick(loop, start, pacing.clock_ns())
 

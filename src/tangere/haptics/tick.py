@@ -1,8 +1,9 @@
 """One haptic tick as one kernel, and n of them on a virtual clock.
 
-Read the source, find the hand, take the newest contact packet, step the tool, keep the wrench safe,
-send it, publish the tool, write the row. The paced loop of `haptics.servo` and the virtual clock
-run the same function, so that what is tested without threads is what runs with them.
+Read the source, find the hand, take the newest contact packet, step the tool, add effects, keep the
+wrench safe, send it, publish the tool, write the row. The paced loop of `haptics.servo`, a vendor's
+scheduler (`haptics.vendor_servo`) and the virtual clock run the same function, so that what is
+tested without threads is what runs with them.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ from tangere._jit import kernel
 from tangere._ptr import PtrF8, local_f8, off, pointers, ptr
 from tangere.haptics.arm import arm_step
 from tangere.haptics.command import cap_planes, command, packet_came, usable
+from tangere.haptics.driver import has_driver, read_driver, write_driver
+from tangere.haptics.effects import add_effects
 from tangere.haptics.element import motion
 from tangere.haptics.energy_net import apply_delayed
 from tangere.haptics.fields import put_vec
+from tangere.haptics.force_state import begin_anew
 from tangere.haptics.layout import (
     COUPLING_DIRECT,
     FAULT_NAN_CONTACT,
@@ -29,6 +33,7 @@ from tangere.haptics.layout import (
     MEM_OBSERVED,
     MEM_OUTSIDE,
     MEM_PAUSED,
+    MEM_REOPENED,
     MEM_SAMPLE_AGE,
     MEM_STARTED,
     MEM_STATE,
@@ -131,10 +136,16 @@ def tick(r: Rig, n: int, now: float, clock: float) -> int:
     in the row too.
     """
     m = r.memory
+    if m[MEM_REOPENED] != 0.0:
+        begin_anew(m, now)
     apply_delayed(m, int(m[MEM_COMMANDS]), paired_ticks(r.settings, m))
-    fresh = _read(r, n)
     fault = int(m[MEM_OUTSIDE]) | int(m[MEM_PAUSED]) | int(m[MEM_WRITE_FAULT])
-    fault |= read_hand(r, now, clock, fresh)
+    if has_driver(r):
+        wrong, took = read_driver(r, clock)
+        fault |= wrong | read_hand(r, now, clock + took, False)
+    else:
+        fresh = _read(r, n)
+        fault |= read_hand(r, now, clock, fresh)
     _take_packet(r, now)
     if m[MEM_BAD_PACKET] != 0.0:
         fault |= FAULT_NAN_CONTACT
@@ -145,13 +156,19 @@ def tick(r: Rig, n: int, now: float, clock: float) -> int:
     # without any packet yet the wait counts from the first tick
     known = r.packet[PACKET_TIME] if r.packet[PACKET_SEQUENCE] > 0.0 else m[MEM_BEGIN]
     age = now - known
-    effect = local_f8(7)
+    effect, power = local_f8(7), 0.0
     for k in range(7):
         effect[k] = 0.0
-    fault, gain = command(r, effect, 0.0, now, age, fault)
+    if m[MEM_STARTED] == 1.0:
+        wrong, power = add_effects(r, r.hand, now, effect)
+        fault |= wrong
+    fault, gain = command(r, effect, power, now, age, fault)
     r.send[SEND_TIME] = now
     r.send[SEND_SEQUENCE] = n
-    post(r.outbox, r.outbox_at, r.send, NSEND)
+    if has_driver(r):
+        write_driver(r)
+    else:
+        post(r.outbox, r.outbox_at, r.send, NSEND)
     _publish(r, ahead, n, now)
     m[MEM_FAULTS] = int(m[MEM_FAULTS]) | fault
     _write_row(r, effect, now)
