@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isfinite, sqrt
 from types import TracebackType
-from typing import Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -158,6 +158,17 @@ class Adapter:
 
     A subclass sets `info` and has `_connect`, `_receive`, `_send` and `_disconnect`.
     """
+
+    _made_with: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __new__(cls, *arguments: Any, **named: Any) -> Self:
+        """Remember how it was made, so that another process can make the same."""
+        made = super().__new__(cls)
+        made._made_with = arguments, named
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _make, (type(self), *self._made_with)
 
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info
@@ -309,6 +320,11 @@ class Adapter:
             parts.append(shown)
         force, torque = (tuple(share * x for x in part) for part in parts)
         return force, torque
+
+
+def _make(kind: type[Adapter], arguments: tuple[Any, ...], named: dict[str, Any]) -> Adapter:
+    """A device as it was made elsewhere, not open."""
+    return kind(*arguments, **named)
 
 
 class Exchanged(Adapter):

@@ -197,6 +197,12 @@ class ForceDimension(Native):
         unknown = port[DHD_STATUS_AT] == 0
         return "" if unknown or port[DHD_FORCE_ON] else FORCE_OFF.get(int(port[DHD_FORCE_OFF]), "")
 
+    def observe(self, port: LongArray, status: int) -> None:
+        """Say in words what a servo that serves the device was answered."""
+        if status:
+            self._error = self._sdk.error()
+        super().observe(port, status)
+
     # ---------------------------------------------------------------- opening and closing
 
     def _connect(self) -> None:

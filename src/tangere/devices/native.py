@@ -22,7 +22,9 @@ from tangere.devices.faults import PassingFaults
 from tangere.errors import DeviceError
 from tangere.haptics.exchange import exchange, new_exchange, turn
 from tangere.haptics.layout import (
+    FAULT_OFF,
     FAULT_READ,
+    FAULT_WRITE,
     NREAD,
     NSEND,
     READ_SEQUENCE,
@@ -32,7 +34,7 @@ from tangere.haptics.layout import (
     SOURCE_DHD,
 )
 from tangere.haptics.mailbox import post, take
-from tangere.maths.vec import Array
+from tangere.maths.vec import Array, LongArray
 
 HOLD_NS = round(1e9 * HOLD)
 # A device that nobody has served for so long counts as one that cannot be read [s].
@@ -64,6 +66,30 @@ class Native(PassingFaults):
         self._newest = self.arrays.reading.copy()
         self._heard = time.monotonic()
         self.serving = True
+
+    def observe(self, port: LongArray, status: int) -> None:
+        """Say in words what a servo that serves the device was answered.
+
+        Args:
+            port: Its words, with what the calls left there.
+            status: FAULT_… of its newest exchange.
+        """
+        self.arrays.port[:] = port
+        off = self.force_off
+        for bit, words in (
+            (FAULT_READ, self.words(status) if status & FAULT_READ else ""),
+            (FAULT_WRITE, self.words(status) if status & FAULT_WRITE else ""),
+            (FAULT_OFF, f"the motors are off: {off}" if off else ""),
+        ):
+            if words:
+                self.fail(bit, words)
+            else:
+                self.recover(bit)
+
+    @property
+    def force_off(self) -> str:
+        """Why the motors are off, in words; empty: they are on, as far as the device says."""
+        return ""
 
     def trouble(self) -> tuple[int, str]:
         """What the newest exchange failed with, or that there is none."""

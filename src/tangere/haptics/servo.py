@@ -493,6 +493,21 @@ def counted(*loops: Loop) -> Counters:
     )
 
 
+def newest_rows(loops: Sequence[Loop], groups: Sequence[Sequence[int]], rows_out: Array) -> bool:
+    """Whether loops have rows not seen yet; if so they are in `rows_out`, hand by hand.
+
+    `groups` has the numbers of the hands of each loop.
+    """
+    some = np.zeros(MAX_HANDS * NROW)
+    fresh = False
+    for loop, group in zip(loops, groups, strict=True):
+        if take(loop.latest, loop.latest_at, some, MAX_HANDS * NROW):
+            fresh = True
+            for k, hand in enumerate(group):
+                rows_out[hand * NROW : (hand + 1) * NROW] = some[k * NROW : (k + 1) * NROW]
+    return fresh
+
+
 def _spread(bins: LongArray, worst: int) -> Spread:
     sums = np.cumsum(bins)
     limits = bin_limits()

@@ -10,6 +10,7 @@ The callback is given one address, that of whole numbers with the addresses of a
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -18,7 +19,6 @@ from tangere._clock import kernel_ns
 from tangere._jit import c_callback, kernel
 from tangere._native import f8_at, i8_at, parent_process
 from tangere._ptr import PtrF8, PtrI8, load, off
-from tangere.haptics import pacing
 from tangere.haptics.exchange import CONTINUE, DONE
 from tangere.haptics.layout import SET_STEP, Rig
 from tangere.haptics.servo import (
@@ -141,13 +141,15 @@ def words_of(rig: Rig, loop: Loop) -> LongArray:
     return words
 
 
-class Schedules(Protocol):
-    """What is needed of a `devices.device.NativePort` with a scheduler."""
+class Scheduler(Protocol):
+    """What is needed of a `devices.device.NativePort`: both calls are there."""
 
-    def schedule(self, function: int, data: int) -> None:
-        """Have a C function `unsigned (void *)` called at the vendor's pace."""
+    @property
+    def schedule(self) -> Callable[[int, int], None] | None:
+        """Have a C function `unsigned (void *)` called at the vendor's pace, given its data."""
 
-    def unschedule(self) -> None:
+    @property
+    def unschedule(self) -> Callable[[], None] | None:
         """End that; when it returns the function is not running and never will."""
 
 
@@ -163,7 +165,7 @@ class VendorServo:
     """
 
     def __init__(
-        self, rig: Rig, port: Schedules, *, rate: float, loop: Loop, ticks: int = 0
+        self, rig: Rig, port: Scheduler, *, rate: float, loop: Loop, ticks: int = 0
     ) -> None:
         rig.settings[SET_STEP] = 1.0 / rate
         loop.control[CTL_LIMIT] = ticks
@@ -178,9 +180,14 @@ class VendorServo:
 
     def start(self) -> None:
         """Have the scheduler call."""
-        self.loop.control[CTL_BEGIN] = pacing.clock_ns()
         self._started = True
-        self._port.schedule(c_callback(vendor_tick), self._words.ctypes.data)
+        self.resume(self._port)
+
+    def resume(self, port: Scheduler) -> None:
+        """Go on with a device that was opened again."""
+        self._port = port
+        if port.schedule is not None:
+            port.schedule(c_callback(vendor_tick), self._words.ctypes.data)
 
     def pause(self, paused: bool = True) -> None:
         """Send zero force while the scheduler goes on; afterwards the force ramps up."""
@@ -197,6 +204,6 @@ class VendorServo:
         end = time.monotonic() + JOIN
         while self.running and time.monotonic() < end:
             time.sleep(2e-4)
-        if self._started:
+        if self._started and self._port.unschedule is not None:
             self._port.unschedule()
         self.loop.control[CTL_ENDED] = 1

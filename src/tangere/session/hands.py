@@ -1,47 +1,56 @@
-"""Servos and devices of a session in one process: opened, served, closed.
-
-A device that compiled code can serve is read and driven within its servo's tick. The others have a
-thread that carries readings and commands between the device and the mailboxes of its rig.
-"""
+"""The hands of a session: those with force in a process of their own, the others here."""
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tangere.haptics.layout import NREAD, SOURCE_PORT, Rig
-from tangere.haptics.mailbox import post
-from tangere.haptics.servo import Commands, Counters, Loop, Servo, counted, warm_up
+from tangere.haptics.layout import NROW, Rig
+from tangere.haptics.servo import MAX_HANDS, Counters, Loop, counted
+from tangere.session.hand_process import HandProcess
+from tangere.session.local_hands import LocalHands
 
 if TYPE_CHECKING:
     from tangere.devices.device import Device, DeviceInfo
+    from tangere.haptics.effects import Effect
     from tangere.maths.vec import Array
 
-JOIN = 2.0  # time that a thread gets to end [s]
+
+def pushes(device: Device) -> bool:
+    """Whether a device can push a hand; scripts and models of an arm have none."""
+    return device.info.max_force > 0.0 and not hasattr(device, "table")
 
 
-class LocalHands:
-    """The hands of a session, in this process.
+class Hands:
+    """Servos and devices of a session.
 
     Attributes:
-        loops: What the servos share with the rest of the program; all hands in one loop.
-        trouble: Why the hands cannot go on, in words; empty: nothing.
+        apart: Numbers of the hands in a process of their own.
     """
 
-    def __init__(self, devices: Sequence[Device], rate: float) -> None:
-        """Hold devices that are not open yet."""
-        self.devices = list(devices)
-        self.trouble = ""
-        self.loops: list[Loop] = []
-        self._rate = rate
-        self._opened: list[Device] = []
-        self._servos: list[Servo] = []
-        self._feeders: list[threading.Thread] = []
-        self._stop = threading.Event()
+    def __init__(
+        self, devices: Sequence[Device], rate: float, *, process: bool, reconnect: bool
+    ) -> None:
+        """Hold devices that are not open yet.
+
+        Args:
+            devices: One for each hand.
+            rate: Of the servos [Hz].
+            process: Whether those that push have a process of their own.
+            reconnect: Whether a device that was lost is opened again.
+        """
+        self.apart = [i for i, device in enumerate(devices) if process and pushes(device)]
+        here = [i for i in range(len(devices)) if i not in self.apart]
+        self._parts: list[tuple[list[int], LocalHands | HandProcess]] = []
+        if self.apart:
+            some = [devices[i] for i in self.apart]
+            self._parts.append((self.apart, HandProcess(some, rate, reconnect=reconnect)))
+        if here:
+            some = [devices[i] for i in here]
+            self._parts.append((here, LocalHands(some, rate, reconnect=reconnect)))
+        self._count = len(devices)
 
     def open(self) -> list[DeviceInfo]:
         """Open all devices, or none; what each says of itself.
@@ -49,42 +58,59 @@ class LocalHands:
         Raises:
             DeviceError: One is not there.
         """
-        warm_up()
+        infos: dict[int, DeviceInfo] = {}
         try:
-            for device in self.devices:
-                device.open()
-                self._opened.append(device)
+            for numbers, part in self._parts:
+                infos.update(zip(numbers, part.open(), strict=True))
         except BaseException:
-            self.close()
+            self.stop()
             raise
-        return [device.info for device in self.devices]
+        return [infos[i] for i in range(self._count)]
 
-    def prepare(self, rigs: Sequence[Rig], ticks: int) -> None:
-        """Make the servo of these rigs, for so many ticks; 0: until it is stopped."""
-        self._servos = [Servo(rigs, rate=self._rate, ticks=ticks)]
-        self.loops = [servo.loop for servo in self._servos]
-        self._feeders = [
-            threading.Thread(target=self._feed, args=pair, name="tangere-device", daemon=True)
-            for pair in zip(rigs, self.devices, strict=True)
-            if pair[0].source[0] == SOURCE_PORT
-        ]
+    def prepare(self, rigs: list[Rig], ticks: int) -> None:
+        """Make the servos; rigs that another process serves are replaced by those it sees."""
+        for numbers, part in self._parts:
+            part.prepare([rigs[i] for i in numbers], ticks)
+            if isinstance(part, HandProcess):
+                for i, rig in zip(numbers, part.rigs, strict=True):
+                    rigs[i] = rig
 
     def start(self) -> None:
         """Begin to tick."""
-        for feeder in self._feeders:
-            feeder.start()
-        for servo in self._servos:
-            servo.start()
+        for _, part in self._parts:
+            part.start()
 
     def pause(self, paused: bool) -> None:
         """Send zero force while the loops go on; afterwards it ramps up."""
-        for servo in self._servos:
-            servo.pause(paused)
+        for _, part in self._parts:
+            part.pause(paused)
+
+    def install(self, hand: int, slot: int, effect: Effect | None) -> None:
+        """Have an effect called for a hand, or none any more.
+
+        Raises:
+            SceneError: It cannot be compiled.
+        """
+        for numbers, part in self._parts:
+            if hand in numbers:
+                part.install(numbers.index(hand), slot, effect)
+
+    @property
+    def loops(self) -> list[Loop]:
+        """What the servos share with the rest of the program, in the order of their hands."""
+        return [loop for _, loop in self._grouped()]
+
+    @property
+    def groups(self) -> list[list[int]]:
+        """Numbers of the hands of each loop."""
+        return [
+            [numbers[i] for i in group] for numbers, part in self._parts for group in part.groups
+        ]
 
     @property
     def running(self) -> bool:
-        """Whether any servo ticks."""
-        return any(servo.running for servo in self._servos)
+        """Whether all parts tick: a hand that has ended ends the session."""
+        return all(part.running for _, part in self._parts)
 
     @property
     def counters(self) -> Counters:
@@ -93,50 +119,33 @@ class LocalHands:
 
     @property
     def granted(self) -> str:
-        """What the servo got of what it asked for, in words."""
-        return str(self._servos[0].granted) if self._servos else ""
+        """What the servos got of what they asked for, in words."""
+        return "; ".join(dict.fromkeys(part.granted for _, part in self._parts))
+
+    @property
+    def trouble(self) -> str:
+        """Why the hands cannot go on, in words; empty: nothing."""
+        return next((part.trouble for _, part in self._parts if part.trouble), "")
 
     @property
     def faults(self) -> list[str]:
         """What went wrong with the devices, in words, and how often."""
-        lines = []
-        for device in self.devices:
-            for words, count in getattr(device, "faults", {}).items():
-                lines.append(f"{words} ({count} times)" if count > 1 else words)
-        return lines
+        return [words for _, part in self._parts for words in part.faults]
 
     def newest(self, rows_out: Array) -> bool:
-        """Whether there are rows not seen yet; if so they are in `rows_out`, (2 NROW,)."""
-        return self._servos[0].newest(rows_out)
+        """Whether there are rows not seen yet; if so they are in `rows_out`, hand by hand."""
+        fresh = False
+        some = np.zeros(MAX_HANDS * NROW)
+        for numbers, part in self._parts:
+            for k, i in enumerate(numbers):
+                some[k * NROW : (k + 1) * NROW] = rows_out[i * NROW : (i + 1) * NROW]
+            if part.newest(some):
+                fresh = True
+                for k, i in enumerate(numbers):
+                    rows_out[i * NROW : (i + 1) * NROW] = some[k * NROW : (k + 1) * NROW]
+        return fresh
 
     def stop(self) -> None:
         """Zero force, then end the servos and close the devices."""
-        for servo in self._servos:
-            servo.stop()
-            self.trouble = self.trouble or (str(servo.error) if servo.error else "")
-        self._stop.set()
-        for feeder in self._feeders:
-            if feeder.ident is not None:
-                feeder.join(JOIN)
-        self.close()
-
-    def close(self) -> None:
-        """Close what is open; may be called twice."""
-        while self._opened:
-            self._opened.pop().close()
-
-    def _feed(self, rig: Rig, device: Device) -> None:
-        """Carry readings and commands between a device and its mailboxes."""
-        reading = np.array(rig.reading)
-        commands = Commands(rig)
-        period = 1.0 / min(device.info.rate, self._rate)
-        due = time.perf_counter()
-        try:
-            while not self._stop.is_set():
-                device.read(reading)
-                post(rig.inbox, rig.inbox_at, reading, NREAD)
-                device.write(commands.newest())
-                due = max(due + period, time.perf_counter() - period)
-                time.sleep(max(0.0, due - time.perf_counter()))
-        except Exception as error:  # not what a device does when it fails: somebody closed it
-            self.trouble = f"the device is lost: {error}"
+        for _, part in self._parts:
+            part.stop()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from tangere.haptics.layout import (
     FAULT_RECORD,
     HAND_POSITION,
     HAND_QUATERNION,
+    MAX_EFFECTS,
+    MEM_MARKS,
     MEM_OUTSIDE,
     MEM_STARTED,
     NROW,
@@ -65,6 +67,7 @@ from tangere.haptics.layout import (
     new_rig,
 )
 from tangere.haptics.mailbox import post
+from tangere.haptics.pacing import clock_ns
 from tangere.haptics.safety import (
     HAND_INERTIA,
     HAND_MASS,
@@ -73,13 +76,16 @@ from tangere.haptics.safety import (
     stiffest,
     unlimited,
 )
+from tangere.haptics.servo import CTL_NEXT
 from tangere.haptics.tick import run_ticks
 from tangere.haptics.workspace import Buttons, Workspace
 from tangere.maths.rotations import quat_conjugate, quat_product, quaternion_of, rotation_of
 from tangere.scene.compile import principal_frame
 from tangere.scene.files import scene_text
 from tangere.scene.scene import Scene, Tool
-from tangere.session.hands import LocalHands
+from tangere.session import exits
+from tangere.session.handles import AddedEffect, UserColumns, set_values
+from tangere.session.hands import Hands, pushes
 from tangere.session.threads import Live
 from tangere.trace.columns import named_settings
 from tangere.trace.recorder import Recorder, surroundings
@@ -88,6 +94,7 @@ from tangere.trace.trace import Trace
 if TYPE_CHECKING:
     import os
 
+    from tangere.haptics.effects import Effect
     from tangere.maths.vec import Array
     from tangere.simulation import Simulation
 
@@ -103,6 +110,23 @@ TOOL_STEPS = {
 RATES = (100.0, 4000.0)  # of the servo [Hz]
 LONGEST = 1e6  # session [s]
 PLACING = 1.0  # time that a device gets to show its hand before `start` returns [s]
+
+
+class Mark(NamedTuple):
+    """An event."""
+
+    tick: int
+    clock: int  # [ns]
+    name: str
+    value: float
+
+
+class Label(NamedTuple):
+    """The begin of a trial."""
+
+    tick: int
+    clock: int  # [ns]
+    text: str
 
 
 class Session:
@@ -123,6 +147,7 @@ class Session:
         workspace: Workspace | Sequence[Workspace] | None = None,
         buttons: Buttons | Sequence[Buttons] | None = None,
         reconnect: bool = False,
+        process: bool = True,
     ) -> None:
         """Compile the scene and prepare every hand; nothing is opened yet.
 
@@ -141,6 +166,8 @@ class Session:
             workspace: Where the device's workspace lies in the scene; one for all, or one each.
             buttons: What its buttons do; one for all, or one each.
             reconnect: Whether a device that was lost is opened again; else the session ends.
+            process: Whether devices that push are driven by a process of their own, which lets go
+                of the hand whatever happens to this one.
         """
         if not isinstance(scene, Scene):
             raise SceneError(f"Session needs a Scene, not {type(scene).__name__}")
@@ -160,6 +187,7 @@ class Session:
         self.options: dict[str, str] = {"contact": told, "tool_step": tool_step}
         self.safety = safety
         self.reconnect = reconnect
+        self.process = process
         self.workspaces = _one_each("workspace", workspace, Workspace, scene.tools)
         self.buttons = _one_each("buttons", buttons, Buttons, scene.tools)
         self.notes: list[str] = []
@@ -175,6 +203,12 @@ class Session:
             self._configure(index, each.info)
         self._live: Live | None = None
         self._used = False
+        self._effects: list[AddedEffect] = []
+        self._columns: dict[str, UserColumns] = {}
+        self._marks: list[Mark] = []
+        self._labels: list[Label] = []
+        self._trial = ""
+        self._tick = 0  # on the virtual clock
 
     @property
     def simulation(self) -> Simulation:
@@ -247,6 +281,7 @@ class Session:
         tool, s = self.scene.tools[index], self.rigs[index].settings
         most, turning, why = self._displays[index]
         if isinstance(coupling, DirectCoupling):
+            self._refuse_held(tool.name)
             coupling.apply(s)
             self.workspaces[index].apply(s)
             s[SET_CAP] = most
@@ -267,6 +302,105 @@ class Session:
         self.contact.hold(index, replace(tool, coupling=softer))
         force = min(softer.max_force, float(s[SET_DEVICE_FORCE]))
         s[SET_LEASH] = leash(softer.stiffness, softer.scale * force)
+
+    def _refuse_held(self, tool: str) -> None:
+        """A hand that feels contacts as they are must not feel those of the last packet alone."""
+        felt = any(map(pushes, self.devices))
+        if self.options["contact"] == "held" and felt:
+            raise SceneError(
+                f"{tool}: a direct coupling on a held contact wrench has nothing that damps it: "
+                "give a VirtualCoupling, or contact='planes' or 'linear'"
+            )
+
+    # ------------------------------------------------------------------ what a user adds
+
+    def add_effect(
+        self,
+        effect: Effect | Callable[..., None],
+        *,
+        parameters: Sequence[float] = (),
+        power: float = 0.0,
+        tool: int = 0,
+    ) -> AddedEffect:
+        """Have a force law of your own added to what the hand feels, at every tick.
+
+        Args:
+            effect: A function made by `tangere.effect`, see `haptics.effects`.
+            parameters: Up to 16 numbers that it is given; `AddedEffect.parameters` changes them.
+            power: What it may give to the hand without the energy net softening it [W].
+            tool: Number of the tool.
+
+        Raises:
+            SceneError: It cannot be compiled, or there are four already.
+        """
+        from tangere.haptics.effects import Effect as EffectKind
+
+        made = effect if isinstance(effect, EffectKind) else EffectKind(effect)
+        hand = self._hand(tool)
+        taken = {each.slot for each in self._effects if each.hand == hand}
+        slot = next((i for i in range(MAX_EFFECTS) if i not in taken), None)
+        if slot is None:
+            raise SceneError(f"add_effect: {MAX_EFFECTS} at once are the most: remove one")
+        set_values(self.rigs[hand].effect_values[slot], parameters, power)
+        self.rigs[hand].effects[MAX_EFFECTS + slot] = 0
+        added = AddedEffect(self, made, hand, slot)
+        if self._live is not None:
+            self._live.hands.install(hand, slot, made)
+        else:
+            made.compile()  # what cannot be compiled is refused here, not at the start
+        self._effects.append(added)
+        return added
+
+    def remove_effect(self, added: AddedEffect) -> None:
+        """Let an effect not be called any more."""
+        if added in self._effects:
+            self._effects.remove(added)
+            self.rigs[added.hand].effects[added.slot] = 0
+
+    def columns(self, *names: str, tool: int = 0) -> UserColumns:
+        """Numbers of your own in every row of the trace, before the session starts.
+
+        Set them by name (`numbers["phase"] = 2`), or in an effect by their order.
+        """
+        hand = self._hand(tool)
+        if self._used:
+            raise SceneError("columns: the session has started: name them before")
+        made = UserColumns(self, hand, names)
+        self._columns[self.scene.tools[hand].name] = made
+        return made
+
+    def mark(self, name: str, value: float = 0.0) -> None:
+        """Note an event in the trace, at the servo's next tick."""
+        tick, clock = self._now()
+        self._marks.append(Mark(tick, clock, name, float(value)))
+        for rig in self.rigs:
+            rig.memory[MEM_MARKS] = len(self._marks)
+        if self._live is not None:
+            self._live.recorder.mark(tick, clock, name, float(value))
+
+    @property
+    def trial(self) -> str:
+        """Label of what runs now; `Trace.trials` cuts by it."""
+        return self._trial
+
+    @trial.setter
+    def trial(self, label: str) -> None:
+        tick, clock = self._now()
+        self._trial = label
+        self._labels.append(Label(tick, clock, label))
+        if self._live is not None:
+            self._live.recorder.label(tick, clock, label)
+
+    def _now(self) -> tuple[int, int]:
+        """Number of the next tick, and the clock [ns]."""
+        if self._live is None:
+            return self._tick, round(1e9 * self._tick / self.rate)
+        return int(self._live.hands.loops[0].control[CTL_NEXT]), clock_ns()
+
+    def _hand(self, tool: int) -> int:
+        if not (isinstance(tool, int) and 0 <= tool < len(self.rigs)):
+            raise SceneError(f"tool {tool!r}: there are {len(self.rigs)}, counted from 0")
+        return tool
 
     # ------------------------------------------------------------------ running
 
@@ -315,6 +449,8 @@ class Session:
                     "devices.Scripted, Playback or Hand"
                 )
         self._tabulate(ticks)
+        for added in self._effects:
+            self.rigs[added.hand].effects[added.slot] = added.effect.compile()
         meta = self._meta("virtual")
         rows = np.zeros((ticks, len(self.rigs), NROW))
         block = np.zeros((self.period, NROW))
@@ -328,6 +464,7 @@ class Session:
             for i, rig in enumerate(self.rigs):
                 run_ticks(rig, first, count, 0.0, block)
                 rows[first : first + count, i] = block[:count]
+            self._tick = first + count
             self.turn_seconds.append(time.perf_counter() - begin)
             if each is not None:
                 each()
@@ -342,27 +479,40 @@ class Session:
             record: File to record into.
         """
         self._begin()
-        hands = LocalHands(self.devices, self.rate)
+        hands = Hands(self.devices, self.rate, process=self.process, reconnect=self.reconnect)
         infos = hands.open()
         try:
             self.notes.clear()
             for index, info in enumerate(infos):
                 self._configure(index, info)
+                if not self.process and pushes(self.devices[index]):
+                    self.notes.append(
+                        f"{info.name} is driven by this process: it keeps its last force when this "
+                        "is killed"
+                        if not info.drops_force
+                        else f"{info.name} is driven by this process: when this is killed its own "
+                        "watchdog lets go"
+                    )
             self._tabulate(ticks)
             hands.prepare(self.rigs, ticks)
+            for added in self._effects:
+                hands.install(added.hand, added.slot, added.effect)
             for _ in range(2):  # nothing compiles or grows later, and the servo finds a packet
                 self.contact.send(self.contact.turn())
-            (loop,) = hands.loops
             recorder = Recorder(
-                loop.ring,
-                loop.ring_at,
+                [(loop.ring, loop.ring_at) for loop in hands.loops],
                 record,
                 self._meta("real time"),
                 tools=[tool.name for tool in self.scene.tools],
                 on_fault=lambda _: self.tell_fault(FAULT_RECORD),
             )
             self._live = Live(self, hands, recorder)
+            for mark in self._marks:
+                recorder.mark(*mark)
+            for label in self._labels:
+                recorder.label(*label)
             self._live.start()
+            exits.guard(self)
         except BaseException:
             hands.stop()
             raise
@@ -401,6 +551,7 @@ class Session:
 
     def stop(self, reason: str = "") -> Trace:
         """End everything, devices first at zero force; the trace."""
+        exits.release(self)
         return self.live.stop(reason)
 
     def tell_fault(self, bit: int) -> None:
@@ -439,6 +590,7 @@ class Session:
             },
             "device": [device.info.name for device in self.devices],
             "notes": self.notes,
+            "columns": {tool: list(names) for tool, names in self._columns.items()},
             "rate": self.rate,
             "period": self.period,
             "latency": self.latency,

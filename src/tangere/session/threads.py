@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tangere.haptics.layout import FAULT_ESCAPE, FORCE_LOST, MEM_STATE
 
 if TYPE_CHECKING:
-    from tangere.session.hands import LocalHands
+    from tangere.session.hands import Hands
     from tangere.session.session import Session
     from tangere.trace.recorder import Recorder
     from tangere.trace.trace import Trace
@@ -37,7 +37,7 @@ class Live:
         paused: While true the scene stands still and the hands feel nothing.
     """
 
-    def __init__(self, session: Session, hands: LocalHands, recorder: Recorder) -> None:
+    def __init__(self, session: Session, hands: Hands, recorder: Recorder) -> None:
         self.session = session
         self.hands = hands
         self.recorder = recorder
