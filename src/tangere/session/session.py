@@ -448,10 +448,7 @@ class Session:
                 tool.name: named_settings(rig.settings)
                 for tool, rig in zip(tools, self.rigs, strict=True)
             },
-            "rigs": [
-                {"settings": rig.settings.tolist(), "memory": rig.memory.tolist()}
-                for rig in self.rigs
-            ],
+            "rigs": [{"memory": rig.memory.tolist()} for rig in self.rigs],
             "folder": str(Path.cwd()),
             **surroundings(),
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import threading
@@ -20,8 +21,12 @@ from tangere.haptics.layout import NROW
 from tangere.haptics.mailbox import DROPPED, READ
 from tangere.haptics.mailbox import drain as take_rows
 from tangere.maths.vec import Array, LongArray
-from tangere.trace.columns import places_of, row_type
+from tangere.trace.columns import places_of
+from tangere.trace.events import EVENT, LABEL, new_event, new_label
 from tangere.trace.file import RowFile
+from tangere.trace.meta import checked
+from tangere.trace.reading import read
+from tangere.trace.rows import JoinedRows, MemoryRows, Rows
 from tangere.trace.trace import Trace
 
 PERIOD = 0.05  # between two looks at the ring [s]; a killed process loses no more than about this
@@ -32,13 +37,13 @@ BATCH = 1024  # rows taken at a time
 
 
 class Recorder:
-    """Takes rows out of a ring: into a file that survives a crash, or into memory.
+    """Takes rows out of a ring and events from anyone, into a file that survives a crash or memory.
 
     The servo is the only one that writes to the ring, the recorder the only one that reads. With
     `start` a thread does it; without, call `drain` at least once per `capacity` rows.
 
     When the disk is full or gone, recording to the file stops, `on_fault` is told once in words,
-    and the rows go to memory from then on, so that the session's trace still has them.
+    and all goes to memory from then on, so that the session's trace still has it.
 
     Attributes:
         fault: Why the file ends before the session, or "".
@@ -62,6 +67,7 @@ class Recorder:
             at: Its counts of rows written, taken and dropped.
             path: File to make; None keeps the rows in memory.
             meta: What `Trace.meta` shall say beside `surroundings`; values that JSON knows.
+                `meta["columns"]` names columns of the user's own.
             tools: Names, in the order in which they stand in a row.
             on_fault: Told once when recording to the file stops, from the recorder's thread.
             keep: Rows kept in memory at least; when there are more, the oldest go.
@@ -77,15 +83,19 @@ class Recorder:
         self.fault = ""
         self._ring, self._at = ring, at
         self._tools = tuple(tools)
-        self._meta = {**surroundings(), **(meta or {}), "tools": list(tools)}
-        kind = row_type(places_of(tools), ring.shape[1])
-        self._file = None if path is None else RowFile(path, kind, self._meta)
+        self._meta = checked({**surroundings(), **(meta or {}), "tools": list(tools)}, "recorder")
+        self._columns = places_of(tools, self._meta.get("columns"))
+        self._file = None if path is None else RowFile(path, self._columns, self._meta)
         self._batch = np.zeros((BATCH, ring.shape[1]))
         self._on_fault = on_fault
         self._keep = keep
         self._kept: deque[Array] = deque()
         self._held = 0  # rows kept
         self._left_out = 0  # rows that had to make room
+        # marked and not stored yet; a deque takes and gives single items from any thread
+        self._marked: deque[tuple[int, int, bytes, float]] = deque()
+        self._labelled: deque[tuple[int, int, bytes]] = deque()
+        self._tables = {"events": np.zeros(0, EVENT), "labels": np.zeros(0, LABEL)}  # in memory
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
         self._trace: Trace | None = None
@@ -99,6 +109,33 @@ class Recorder:
     def dropped(self) -> int:
         """Rows that the servo could not store because the ring was full."""
         return int(self._at[DROPPED])
+
+    def mark(self, tick: int, clock: int, name: str, value: float = 0.0) -> None:
+        """Note an event; from any thread, and without waiting for the disk.
+
+        Args:
+            tick: Of the servo.
+            clock: When it happened, on a clock of the caller's choice [ns].
+            name: Up to 64 bytes in UTF-8.
+            value: Whatever belongs to it.
+
+        Raises:
+            SceneError: The name is too long, or something else than it should be.
+        """
+        self._marked.append(new_event(tick, clock, name, value))
+
+    def label(self, tick: int, clock: int, text: str) -> None:
+        """Begin a trial; from any thread, and without waiting for the disk.
+
+        Args:
+            tick: Of the servo, the first of the trial.
+            clock: When it began, on a clock of the caller's choice [ns].
+            text: Up to 64 bytes in UTF-8; none ends the trial that runs.
+
+        Raises:
+            SceneError: The text is too long, or something else than it should be.
+        """
+        self._labelled.append(new_label(tick, clock, text))
 
     def start(self) -> Self:
         """Record in a thread of its own."""
@@ -121,11 +158,13 @@ class Recorder:
                 self._fail(error)
 
     def drain(self) -> int:
-        """Take everything out of the ring; the count of rows taken."""
+        """Take everything out of the ring and out of the queue of events; the count of rows."""
         total = 0
         while count := take_rows(self._ring, self._at, self._batch):
             self._store(self._batch[:count])
             total += count
+        self._store_table("events", self._marked)
+        self._store_table("labels", self._labelled)
         return total
 
     def _store(self, rows: Array) -> None:
@@ -136,7 +175,10 @@ class Recorder:
                 return
             except OSError as error:
                 rows = rows[self._file.count - had :]
+                self._file.abandon()
                 self._fail(error)
+        if not len(rows):
+            return
         self._kept.append(rows.copy())
         self._held += len(rows)
         while self._held - len(self._kept[0]) >= self._keep:
@@ -144,7 +186,22 @@ class Recorder:
             self._held -= gone
             self._left_out += gone
 
-    def _fail(self, error: OSError) -> None:
+    def _store_table(self, name: str, queue: deque[Any]) -> None:
+        """Take what is in a queue now; what comes meanwhile stays there."""
+        if not queue:
+            return
+        taken = [queue.popleft() for _ in range(len(queue))]
+        table = np.array(taken, dtype=self._tables[name].dtype)
+        if self._file is not None and not self.fault:
+            try:
+                self._file.append_table(name, table)
+                return
+            except OSError as error:
+                self._file.abandon()
+                self._fail(error)
+        self._tables[name] = np.concatenate((self._tables[name], table))
+
+    def _fail(self, error: Exception) -> None:
         if not self.fault:
             self.fault = f"recording stopped: {one_line(error)}"
             if self._on_fault is not None:
@@ -172,19 +229,34 @@ class Recorder:
             **more,
         }
         kept = np.concatenate([np.zeros((0, self._ring.shape[1])), *self._kept])
-        if self._file is None:
-            self._trace = Trace(kept, {**self._meta, **end}, self._tools)
-            return self._trace
-        with self._file:
+        memory = MemoryRows(kept, self._columns, self._tables["events"], self._tables["labels"])
+        self._kept.clear()
+        rows: Rows = memory
+        if self._file is not None:
+            with self._file:
+                self._end_file(end)
             try:
-                self._file.end(end)
-            except OSError as error:
+                stored = read(self._file.path)
+                stored.limit(self._file.count, self._file.table_counts)
+                rows = JoinedRows(stored, memory) if self.fault else stored
+            except SceneError as error:  # a disk that is gone
                 self._fail(error)
                 end["recording"] = self.fault
-        stored = Trace.load(self._file.path)
-        rows = np.concatenate([stored.rows, kept]) if len(kept) else stored.rows
-        self._trace = Trace(rows, {**stored.meta, **end}, self._tools)
+        self._trace = Trace(rows, {**self._meta, **end}, self._tools)
         return self._trace
+
+    def _end_file(self, end: dict[str, Any]) -> None:
+        assert self._file is not None
+        try:
+            if self.fault:
+                self._file.abandon()
+            self._file.end(end)
+        except OSError as error:
+            self._fail(error)
+            end["recording"] = self.fault
+            self._file.abandon()
+            with contextlib.suppress(OSError):  # there is room for this, if there is a disk
+                self._file.end(end)
 
     def __enter__(self) -> Self:
         """Record until the block ends."""
