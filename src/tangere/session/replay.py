@@ -15,7 +15,7 @@ from tangere.geometry.checks import one_line, show
 from tangere.haptics.layout import Rig
 from tangere.scene.files import scene_of_text
 from tangere.scene.scene import Scene
-from tangere.trace.columns import COLUMNS, LAYOUT, put_settings
+from tangere.trace.columns import COLUMNS, LAYOUT, put_memory, put_settings
 from tangere.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def replay(path: str | os.PathLike[str], method: str | None = None) -> Trace:
     """
     then = Trace.load(path)
     try:
-        hand = _hand_of(then)
+        hand = hand_of(then)
         now = _session_of(then, hand, method).run(seconds=len(hand) / then.rate, realtime=False)
     except SceneError as error:
         raise SceneError(f"{one_line(path)}: {error}") from None
@@ -59,7 +59,12 @@ def replay(path: str | os.PathLike[str], method: str | None = None) -> Trace:
     return now
 
 
-def _hand_of(then: Trace) -> Trace:
+def hand_of(then: Trace) -> Trace:
+    """The trace with a tick at every period, for a device to play back.
+
+    Raises:
+        SceneError: Its columns do not allow that, or it has no ticks.
+    """
     check_columns(then)
     if not len(then):
         raise SceneError("there are no ticks in it; record a session first")
@@ -130,23 +135,17 @@ def restore(rigs: Sequence[Rig], trace: Trace, *, settings: bool = True) -> None
     What the trace does not name, because it is older, stays as the rigs have it.
 
     Raises:
-        SceneError: The trace has a setting that is not known here, or more memory.
+        SceneError: The trace has a setting, or something in its memory, that is not known here.
     """
-    for tool, rig in zip(trace.tools, rigs, strict=True):
+    known = trace.meta.get("settings", {})
+    try:
         if settings:
-            named = trace.meta.get("settings", {}).get(tool, {})
-            try:
-                put_settings(named, rig.settings)
-            except SceneError as error:
-                raise SceneError(f"{error}; replay it with the tangere that recorded it") from None
-    for rig, was in zip(rigs, trace.meta.get("rigs", ()), strict=False):
-        memory = was["memory"]
-        if len(memory) > len(rig.memory):
-            raise SceneError(
-                f"the memory of its hands has {len(memory)} numbers, here it has "
-                f"{len(rig.memory)}; replay it with the tangere that recorded it"
-            )
-        rig.memory[: len(memory)] = memory
+            for tool, rig in zip(trace.tools, rigs, strict=True):
+                put_settings(known.get(tool, {}), rig.settings)
+        for rig, was in zip(rigs, trace.meta.get("rigs", ()), strict=False):
+            put_memory(was["memory"], rig.memory)
+    except SceneError as error:
+        raise SceneError(f"{error}; replay it with the tangere that recorded it") from None
 
 
 def scene_of(trace: Trace) -> Scene:

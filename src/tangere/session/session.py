@@ -81,7 +81,7 @@ from tangere.scene.files import scene_text
 from tangere.scene.scene import Scene, Tool
 from tangere.session.hands import LocalHands
 from tangere.session.threads import Live
-from tangere.trace.columns import named_settings
+from tangere.trace.columns import named_memory, named_settings
 from tangere.trace.recorder import Recorder, surroundings
 from tangere.trace.trace import Trace
 
@@ -352,10 +352,8 @@ class Session:
             hands.prepare(self.rigs, ticks)
             for _ in range(2):  # nothing compiles or grows later, and the servo finds a packet
                 self.contact.send(self.contact.turn())
-            (loop,) = hands.loops
             recorder = Recorder(
-                loop.ring,
-                loop.ring_at,
+                [(loop.ring, loop.ring_at) for loop in hands.loops],
                 record,
                 self._meta("real time"),
                 tools=[tool.name for tool in self.scene.tools],
@@ -448,7 +446,7 @@ class Session:
                 tool.name: named_settings(rig.settings)
                 for tool, rig in zip(tools, self.rigs, strict=True)
             },
-            "rigs": [{"memory": rig.memory.tolist()} for rig in self.rigs],
+            "rigs": [{"memory": named_memory(rig.memory)} for rig in self.rigs],
             "folder": str(Path.cwd()),
             **surroundings(),
         }

@@ -15,7 +15,8 @@ from tangere.maths.vec import Array
 
 # Of the meaning of the columns. Columns may be added under the same number; it goes up when one
 # changes its meaning or goes away, and then a trace of an older number cannot be replayed.
-LAYOUT = 2
+LAYOUT = 2  # 1: of files of format 1
+USER = "a number of the user's own"
 AXES = {3: ("x", "y", "z"), 4: ("w", "x", "y", "z")}
 
 
@@ -61,7 +62,9 @@ COLUMNS: dict[str, Column] = {
         *_motion("tool", layout.ROW_TOOL, "of the tool at its centre of mass"),
         *_wrench("tool", layout.ROW_CONTACT, "of all contacts on the tool, at its centre of mass"),
         *_wrench("coupling", layout.ROW_COUPLING, "of the hand on the tool, through the coupling"),
-        *_wrench("applied", layout.ROW_APPLIED, "of the motors since the last tick, as far as known"),
+        *_wrench(
+            "applied", layout.ROW_APPLIED, "of the motors since the last tick, as far as known"
+        ),
         *_wrench("effect", layout.ROW_EFFECT, "of effects on the hand"),
         _number("gripper.opening", layout.ROW_GRIPPER, "m or rad", "opening of the gripper"),
         _number("gripper.force", layout.ROW_GRIPPER_FORCE, "N", "sent, to close the gripper"),
@@ -200,22 +203,18 @@ def in_words(faults: Sequence[Fault]) -> list[str]:
 def places_of(
     tools: Sequence[str],
     user: Mapping[str, Sequence[str]] | None = None,
-    *,
-    first_user: int = layout.ROW_USER,
-    stride: int = layout.NROW,
 ) -> dict[str, Column]:
-    """Columns of rows that hold one stretch of `stride` numbers per tool, by their full names.
+    """Columns of rows that hold NROW numbers per tool, by their full names.
 
     With several tools every full name begins with that of its tool.
 
     Args:
         tools: In the order in which they stand in a row.
-        user: Names of columns of the user's own, for each tool that has some.
-        first_user: Where these begin in the stretch of a tool.
-        stride: Numbers per tool.
+        user: Names of the first numbers of the user's own, for each tool that has some. Those
+            without a name are no column.
 
     Raises:
-        SceneError: A name of the user's is taken, or there is no room for so many.
+        SceneError: A name of the user's is taken or empty, or there is no room for so many.
     """
     user = user or {}
     for tool in user:
@@ -224,17 +223,19 @@ def places_of(
     columns: dict[str, Column] = {}
     for k, tool in enumerate(tools):
         own = list(user.get(tool, ()))
-        if len(own) > stride - first_user:
+        if len(own) > layout.NUSER:
             raise SceneError(
                 f"{len(own)} columns of your own for {show(tool)}: there is room for "
-                f"{stride - first_user}; leave some out"
+                f"{layout.NUSER}; leave some out"
             )
-        named = [Column(first_user + i, 1, "", "", name) for i, name in enumerate(own)]
+        if "" in own:
+            raise SceneError(f"a column of your own for {show(tool)} has no name; give it one")
+        named = [Column(layout.ROW_USER + i, 1, "", USER, name) for i, name in enumerate(own)]
         for column in (*COLUMNS.values(), *named):
             full = f"{tool}.{column.name}" if len(tools) > 1 else column.name
             if full in columns:
                 raise SceneError(f"column {show(column.name)}: the name is taken; choose another")
-            columns[full] = column._replace(start=k * stride + column.start, tool=tool)
+            columns[full] = column._replace(start=k * layout.NROW + column.start, tool=tool)
     return columns
 
 
@@ -245,16 +246,14 @@ def flat_names(name: str, width: int) -> list[str]:
     return [f"{name}.{axis}" for axis in AXES.get(width, range(width))]
 
 
-# ------------------------------------------------------------------------------------- settings
+# ------------------------------------------------------------------- settings and memory of a rig
+
+Places = dict[str, tuple[int, int]]  # where something begins and ends
 
 
 def named_settings(settings: Array) -> dict[str, float | list[float]]:
     """The SET_… columns of a rig in words, for `Trace.meta`."""
-    named: dict[str, float | list[float]] = {}
-    for name, (start, after) in setting_places().items():
-        values = settings[start:after].tolist()
-        named[name] = values[0] if len(values) == 1 else values
-    return named
+    return _named(settings, setting_places())
 
 
 def put_settings(named: Mapping[str, Any], settings_out: Array) -> None:
@@ -263,24 +262,56 @@ def put_settings(named: Mapping[str, Any], settings_out: Array) -> None:
     Raises:
         SceneError: A name is not known, or its value has another length.
     """
-    known = setting_places()
-    for name, value in named.items():
-        if name not in known:
-            raise SceneError(f"unknown setting {show(name)}{hint(name, list(known))}")
-        start, after = known[name]
-        values = np.atleast_1d(np.asarray(value, dtype=float))
-        if values.shape != (after - start,):
-            raise SceneError(
-                f"setting {show(name)}: {values.size} numbers where {after - start} are needed"
-            )
-        settings_out[start:after] = values
+    _put(named, setting_places(), settings_out, "setting")
 
 
-def setting_places() -> dict[str, tuple[int, int]]:
+def named_memory(memory: Array) -> dict[str, float | list[float]]:
+    """The MEM_… columns of a rig in words, for `Trace.meta`."""
+    return _named(memory, memory_places())
+
+
+def put_memory(named: Mapping[str, Any], memory_out: Array) -> None:
+    """The inverse of `named_memory`, as `put_settings` is."""
+    _put(named, memory_places(), memory_out, "memory")
+
+
+def setting_places() -> Places:
     """Where each setting begins and ends."""
-    starts = {at: name[4:].lower() for name, at in vars(layout).items() if name.startswith("SET_")}
+    # there is room after the last one, which is a single number
+    return _places("SET_", max(at for name, at in vars(layout).items() if name[:4] == "SET_") + 1)
+
+
+def memory_places() -> Places:
+    """The same for the memory."""
+    return _places("MEM_", layout.NMEM)
+
+
+def _places(prefix: str, end: int) -> Places:
+    names = vars(layout).items()
+    starts = {at: name.removeprefix(prefix).lower() for name, at in names if name[:4] == prefix}
     places = sorted(starts)
     return {
         starts[start]: (start, after)
-        for start, after in zip(places, [*places[1:], layout.NSET], strict=True)
+        for start, after in zip(places, [*places[1:], end], strict=True)
     }
+
+
+def _named(numbers: Array, places: Places) -> dict[str, float | list[float]]:
+    named: dict[str, float | list[float]] = {}
+    for name, (start, after) in places.items():
+        values = numbers[start:after].tolist()
+        named[name] = values[0] if len(values) == 1 else values
+    return named
+
+
+def _put(named: Mapping[str, Any], places: Places, numbers_out: Array, what: str) -> None:
+    for name, value in named.items():
+        if name not in places:
+            raise SceneError(f"unknown {what} {show(name)}{hint(name, list(places))}")
+        start, after = places[name]
+        values = np.atleast_1d(np.asarray(value, dtype=float))
+        if values.shape != (after - start,):
+            raise SceneError(
+                f"{what} {show(name)}: {values.size} numbers where {after - start} are needed"
+            )
+        numbers_out[start:after] = values

@@ -79,6 +79,7 @@ class RowFile:
         self,
         path: str | os.PathLike[str],
         columns: Mapping[str, Column],
+        width: int,
         meta: Mapping[str, Any],
         *,
         growing: bool = True,
@@ -88,6 +89,7 @@ class RowFile:
         Args:
             path: Where.
             columns: Of `places_of`.
+            width: Numbers in a row; those that are in no column are not kept.
             meta: What JSON can say.
             growing: False leaves out `tail`: rows are safe when the file is closed, not before.
 
@@ -99,7 +101,6 @@ class RowFile:
         self.table_counts = {"events": 0, "labels": 0}
         self._stored = 0  # rows in the columns
         self._columns = list(columns.values())
-        width = max((c.start + c.width for c in self._columns), default=0)
         self._block = np.zeros((BLOCK, width))
         self._room = 2 * self._block.nbytes
         self._growing = growing
@@ -187,7 +188,7 @@ class RowFile:
         """
         while len(rows):
             first = self.count % BLOCK
-            part = rows[: BLOCK - first, : self._block.shape[1]]
+            part = rows[: BLOCK - first]
             self._block[first : first + len(part)] = part
             if self._growing:
                 checked = with_checks(part, self.count + 1)

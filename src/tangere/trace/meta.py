@@ -105,7 +105,10 @@ def _setting(value: Any) -> bool:
 
 
 def _rig(value: Any) -> bool:
-    return isinstance(value, dict) and _each(value.get("memory"), _number)
+    if not isinstance(value, dict):
+        return False
+    memory = value.get("memory")
+    return _table(memory, _setting) or _each(memory, _number)  # the latter in files of format 1
 
 
 RULES: dict[str, tuple[Callable[[Any], bool], str]] = {

@@ -329,12 +329,17 @@ class ColumnRows(FileRows):
         self.check()
         self._stored = min(lengths)
         self._tail = newest(handle.now("tail"), self._stored)
-        if self._stored < 0 or self._tail.shape[1] < self.width:
+        if self._stored < 0 or self.width < max(c.start + c.width for c in self.columns.values()):
             raise ValueError("its newest rows are damaged")
         if not np.array_equal(handle.now("stored"), told):
             raise ValueError("it is written to faster than it can be read")
         self._most = {"events": events, "labels": labels}
         self._count = self._stored + len(self._tail)
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row of the newest."""
+        return self._tail.shape[1]
 
     def read(self, name: str, first: int, last: int) -> Array:
         """See `Rows.read`."""

@@ -1,4 +1,4 @@
-"""From the servo's ring of rows to a file or to memory, beside the servo and without its help."""
+"""From the servos' rings of rows to a file or to memory, beside the servos and without help."""
 
 from __future__ import annotations
 
@@ -18,41 +18,40 @@ import numpy as np
 from tangere.errors import SceneError
 from tangere.geometry.checks import one_line
 from tangere.haptics.layout import NROW
-from tangere.haptics.mailbox import DROPPED, READ
-from tangere.haptics.mailbox import drain as take_rows
-from tangere.maths.vec import Array, LongArray
+from tangere.maths.vec import Array
 from tangere.trace.columns import places_of
 from tangere.trace.events import EVENT, LABEL, new_event, new_label
 from tangere.trace.file import RowFile
 from tangere.trace.meta import checked
 from tangere.trace.reading import read
+from tangere.trace.rings import Ring, Rings
 from tangere.trace.rows import JoinedRows, MemoryRows, Rows
 from tangere.trace.trace import Trace
 
-PERIOD = 0.05  # between two looks at the ring [s]; a killed process loses no more than about this
+PERIOD = 0.05  # between two looks at the rings [s]; a killed process loses no more than about this
 SYNC_PERIOD = 1.0  # between two waits for the disk [s]; a loss of power may take this much
-# Rows kept without a file: five minutes at 1 kHz, 168 MB per tool. Older ones make room.
+# Rows kept without a file: five minutes at 1 kHz, 254 MB per tool. Older ones make room.
 KEEP_ROWS = 300_000
-BATCH = 1024  # rows taken at a time
 
 
 class Recorder:
-    """Takes rows out of a ring and events from anyone, into a file that survives a crash or memory.
+    """Takes rows out of rings and events from anyone, into a file that survives a crash or memory.
 
-    The servo is the only one that writes to the ring, the recorder the only one that reads. With
-    `start` a thread does it; without, call `drain` at least once per `capacity` rows.
+    A servo is the only one that writes to its ring, the recorder the only one that reads. With
+    `start` a thread does it; without, call `drain` at least once per `capacity` rows. How rows of
+    several rings come together: see `trace.rings`.
 
     When the disk is full or gone, recording to the file stops, `on_fault` is told once in words,
     and all goes to memory from then on, so that the session's trace still has it.
 
     Attributes:
         fault: Why the file ends before the session, or "".
+        rows: Rows taken so far.
     """
 
     def __init__(
         self,
-        ring: Array,
-        at: LongArray,
+        rings: Sequence[Ring],
         path: str | os.PathLike[str] | None = None,
         meta: Mapping[str, Any] | None = None,
         *,
@@ -63,8 +62,8 @@ class Recorder:
         """Make the file, if there is one; nothing is read yet.
 
         Args:
-            ring: Rows, shape (capacity, NROW × tools), of `haptics.mailbox.new_ring`.
-            at: Its counts of rows written, taken and dropped.
+            rings: One for each loop, of `haptics.mailbox.new_ring`: rows, shape (capacity, NROW ×
+                tools of the loop), and counts. With several, `meta` must have the rate.
             path: File to make; None keeps the rows in memory.
             meta: What `Trace.meta` shall say beside `surroundings`; values that JSON knows.
                 `meta["columns"]` names columns of the user's own.
@@ -73,20 +72,21 @@ class Recorder:
             keep: Rows kept in memory at least; when there are more, the oldest go.
 
         Raises:
-            SceneError: The file cannot be written, or the ring does not fit the tools.
+            SceneError: The file cannot be written, or the rings do not fit the tools.
         """
-        if ring.ndim != 2 or ring.shape[1] != NROW * len(tools):
-            raise SceneError(
-                f"recorder: rows of {len(tools)} tools have {NROW * len(tools)} numbers, the ring "
-                f"has shape {ring.shape}"
-            )
         self.fault = ""
-        self._ring, self._at = ring, at
+        self.rows = 0
         self._tools = tuple(tools)
         self._meta = checked({**surroundings(), **(meta or {}), "tools": list(tools)}, "recorder")
+        self._rings = Rings(rings, self._meta.get("rate"))
+        width = self._rings.width
+        if width != NROW * len(tools):
+            raise SceneError(
+                f"recorder: rows of {len(tools)} tools have {NROW * len(tools)} numbers, those of "
+                f"the rings {width}"
+            )
         self._columns = places_of(tools, self._meta.get("columns"))
-        self._file = None if path is None else RowFile(path, self._columns, self._meta)
-        self._batch = np.zeros((BATCH, ring.shape[1]))
+        self._file = None if path is None else RowFile(path, self._columns, width, self._meta)
         self._on_fault = on_fault
         self._keep = keep
         self._kept: deque[Array] = deque()
@@ -101,41 +101,36 @@ class Recorder:
         self._trace: Trace | None = None
 
     @property
-    def rows(self) -> int:
-        """Rows taken so far."""
-        return int(self._at[READ])
-
-    @property
     def dropped(self) -> int:
-        """Rows that the servo could not store because the ring was full."""
-        return int(self._at[DROPPED])
+        """Rows that a servo could not store because its ring was full, or that came too late."""
+        return self._rings.dropped + self._rings.late
 
-    def mark(self, tick: int, clock: int, name: str, value: float = 0.0) -> None:
+    def mark(self, tick: int, clock_ns: int, name: str, value: float = 0.0) -> None:
         """Note an event; from any thread, and without waiting for the disk.
 
         Args:
             tick: Of the servo.
-            clock: When it happened, on a clock of the caller's choice [ns].
+            clock_ns: When it happened, on a clock of the caller's choice [ns].
             name: Up to 64 bytes in UTF-8.
             value: Whatever belongs to it.
 
         Raises:
             SceneError: The name is too long, or something else than it should be.
         """
-        self._marked.append(new_event(tick, clock, name, value))
+        self._marked.append(new_event(tick, clock_ns, name, value))
 
-    def label(self, tick: int, clock: int, text: str) -> None:
+    def label(self, tick: int, clock_ns: int, text: str) -> None:
         """Begin a trial; from any thread, and without waiting for the disk.
 
         Args:
             tick: Of the servo, the first of the trial.
-            clock: When it began, on a clock of the caller's choice [ns].
+            clock_ns: When it began, on a clock of the caller's choice [ns].
             text: Up to 64 bytes in UTF-8; none ends the trial that runs.
 
         Raises:
             SceneError: The text is too long, or something else than it should be.
         """
-        self._labelled.append(new_label(tick, clock, text))
+        self._labelled.append(new_label(tick, clock_ns, text))
 
     def start(self) -> Self:
         """Record in a thread of its own."""
@@ -158,14 +153,17 @@ class Recorder:
                 self._fail(error)
 
     def drain(self) -> int:
-        """Take everything out of the ring and out of the queue of events; the count of rows."""
-        total = 0
-        while count := take_rows(self._ring, self._at, self._batch):
-            self._store(self._batch[:count])
-            total += count
+        """Take everything out of the rings and the queues of events; the count of rows."""
+        return self._drain()
+
+    def _drain(self, *, all_of_it: bool = False) -> int:
+        had = self.rows
+        while len(rows := self._rings.take(all_of_it=all_of_it)):
+            self._store(rows)
+            self.rows += len(rows)
         self._store_table("events", self._marked)
         self._store_table("labels", self._labelled)
-        return total
+        return self.rows - had
 
     def _store(self, rows: Array) -> None:
         if self._file is not None and not self.fault:
@@ -219,7 +217,7 @@ class Recorder:
         self._stop.set()
         for thread in self._threads:
             thread.join()
-        self.drain()
+        self._drain(all_of_it=True)
         end = {
             "end": reason,
             "recording": self.fault or "complete",
@@ -228,7 +226,7 @@ class Recorder:
             "stop": datetime.now(UTC).isoformat(timespec="milliseconds"),
             **more,
         }
-        kept = np.concatenate([np.zeros((0, self._ring.shape[1])), *self._kept])
+        kept = np.concatenate([np.zeros((0, self._rings.width)), *self._kept])
         memory = MemoryRows(kept, self._columns, self._tables["events"], self._tables["labels"])
         self._kept.clear()
         rows: Rows = memory

@@ -52,9 +52,9 @@ class Rows(ABC):
         return -np.inf, np.inf
 
     @property
+    @abstractmethod
     def width(self) -> int:
-        """Numbers in a row."""
-        return max((c.start + c.width for c in self.columns.values()), default=0)
+        """Numbers in a row, those included that no column names."""
 
     def matrix(self, first: int, last: int) -> Array:
         """All columns side by side, each at its place; zeros where none is."""
@@ -93,6 +93,11 @@ class MemoryRows(Rows):
     def __len__(self) -> int:
         return len(self._rows)
 
+    @property
+    def width(self) -> int:
+        """See `Rows.width`."""
+        return self._rows.shape[1]
+
     def read(self, name: str, first: int, last: int) -> Array:
         """See `Rows.read`."""
         column = self.columns[name]
@@ -121,6 +126,11 @@ class _Wrapped(Rows):
 
     def __len__(self) -> int:
         return len(self.inner)
+
+    @property
+    def width(self) -> int:
+        """See `Rows.width`."""
+        return self.inner.width
 
     def events(self) -> Table:
         """See `Rows.events`."""
@@ -176,6 +186,12 @@ class ToolRows(_Wrapped):
         own = [inner.columns[full] for full in self._full.values()]
         start = min(column.start for column in own)
         self.columns = {c.name: c._replace(start=c.start - start) for c in own}
+        self._width = inner.width // len({column.tool for column in inner.columns.values()})
+
+    @property
+    def width(self) -> int:
+        """See `Rows.width`."""
+        return self._width
 
     def read(self, name: str, first: int, last: int) -> Array:
         """See `Rows.read`."""

@@ -101,6 +101,9 @@ class Trace:
         made.tools = tools or self.tools
         made._told = {key: value for key, value in self._told.items() if key != "faults"}
         made._told["tools"] = list(made.tools)
+        if "columns" in made._told:
+            named = made._told["columns"].items()
+            made._told["columns"] = {tool: names for tool, names in named if tool in made.tools}
         made.label = label or self.label
         made.layout = self.layout
         made._rows = rows
@@ -316,8 +319,8 @@ class Trace:
         """SHA-256 of what must come out again when the session is repeated, in hexadecimal.
 
         It covers the settings that define the run and all columns but those that tell how the
-        machine did: `servo.late`, `servo.duration`, `servo.missed`, and the bits of `fault` of the
-        recorder and the viewer.
+        machine did: `servo.late`, `servo.duration`, `servo.missed`, `device.sample_age`,
+        `device.write_time`, and the bits of `fault` of the recorder and the viewer.
         """
         # a file does not tell an empty scene from none
         defining = {key: self._told[key] for key in DEFINING if self._told.get(key, "") != ""}
@@ -347,7 +350,7 @@ class Trace:
         told = {key: value for key, value in self._told.items() if key != "faults"}
         try:
             draft.touch()
-            with RowFile(draft, self._rows.columns, told, growing=False) as file:
+            with RowFile(draft, self._rows.columns, self._rows.width, told, growing=False) as file:
                 for part in self.blocks():
                     file.append(part.rows)
                 for name, table in zip(("events", "labels"), self._tables(), strict=True):

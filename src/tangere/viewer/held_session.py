@@ -52,7 +52,7 @@ from tangere.maths.rotations import quat_conjugate, quat_product, quaternion_of,
 from tangere.maths.vec import Array
 from tangere.scene.compile import principal_frame
 from tangere.scene.scene import Scene, Tool
-from tangere.session.replay import restore, without_gaps
+from tangere.session.replay import hand_of, restore
 from tangere.session.session import Session
 from tangere.viewer.contact_controls import scaled, stability
 from tangere.viewer.frame import (
@@ -371,7 +371,7 @@ class HeldSession:
         from tangere.trace.trace import Trace
 
         if self._file and not self._recording:
-            self._replaying = without_gaps(Trace.load(self._file))
+            self._replaying = hand_of(Trace.load(self._file))
             self._begin_afresh = True
 
     # ------------------------------------------------------------------ between two contact periods
