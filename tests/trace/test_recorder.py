@@ -39,7 +39,7 @@ def test_every_row_arrives_in_order(tmp_path: Path, tools: tuple[str, ...], to_f
     """A ring of 50 rows, run around many times."""
     ring, at = new_ring(50, NROW * len(tools))
     path = tmp_path / "a.h5" if to_file else None
-    recorder = Recorder(ring, at, path, {"rate": 1000.0}, tools=tools)
+    recorder = Recorder([(ring, at)], path, {"rate": 1000.0}, tools=tools)
     for first in range(0, 400, 40):
         feed(ring, at, numbered_rows(first, 40, len(tools)))
         assert recorder.drain() == 40
@@ -58,7 +58,7 @@ def test_every_row_arrives_in_order(tmp_path: Path, tools: tuple[str, ...], to_f
 @pytest.mark.nojit
 def test_a_full_ring_is_counted(tmp_path: Path) -> None:
     ring, at = new_ring(10, NROW)
-    recorder = Recorder(ring, at, tmp_path / "a.h5", meta())
+    recorder = Recorder([(ring, at)], tmp_path / "a.h5", meta())
     feed(ring, at, numbered_rows(0, 14))
     trace = recorder.finish()
     assert np.array_equal(trace.rows, numbered_rows(0, 10))
@@ -69,7 +69,7 @@ def test_a_full_ring_is_counted(tmp_path: Path) -> None:
 def test_the_thread_keeps_up_with_the_servo(tmp_path: Path) -> None:
     """Rows are in the file within half a second although nobody asks for them."""
     ring, at = new_ring(1000, NROW)
-    with Recorder(ring, at, tmp_path / "a.h5", meta()):
+    with Recorder([(ring, at)], tmp_path / "a.h5", meta()):
         for first in range(0, 600, 100):
             feed(ring, at, numbered_rows(first, 100))
             deadline = time.monotonic() + 0.5
@@ -82,7 +82,7 @@ def test_the_thread_keeps_up_with_the_servo(tmp_path: Path) -> None:
 @pytest.mark.nojit
 def test_an_exception_is_the_reason_of_the_end(tmp_path: Path) -> None:
     ring, at = new_ring(10, NROW)
-    with pytest.raises(KeyError), Recorder(ring, at, tmp_path / "a.h5", meta()):
+    with pytest.raises(KeyError), Recorder([(ring, at)], tmp_path / "a.h5", meta()):
         raise KeyError("oh")
     assert Trace.load(tmp_path / "a.h5").meta["end"] == "ended by KeyError('oh')"
 
@@ -90,7 +90,7 @@ def test_an_exception_is_the_reason_of_the_end(tmp_path: Path) -> None:
 @pytest.mark.nojit
 def test_memory_keeps_the_newest() -> None:
     ring, at = new_ring(100, NROW)
-    recorder = Recorder(ring, at, keep=250)
+    recorder = Recorder([(ring, at)], keep=250)
     for first in range(0, 1000, 100):
         feed(ring, at, numbered_rows(first, 100))
         recorder.drain()
@@ -104,7 +104,7 @@ def test_memory_keeps_the_newest() -> None:
 def test_wrong_rings_are_refused() -> None:
     ring, at = new_ring(10, NROW)
     with pytest.raises(SceneError, match="2 tools"):
-        Recorder(ring, at, tools=("left", "right"))
+        Recorder([(ring, at)], tools=("left", "right"))
 
 
 @pytest.mark.nojit
@@ -122,7 +122,7 @@ def test_disk_full_stops_the_file_and_not_the_session(
     monkeypatch.setattr(RowFile, "_put", full)
     ring, at = new_ring(100, NROW)
     told: list[str] = []
-    recorder = Recorder(ring, at, tmp_path / "a.h5", meta(), on_fault=told.append)
+    recorder = Recorder([(ring, at)], tmp_path / "a.h5", meta(), on_fault=told.append)
     for first in range(0, 1000, 100):
         feed(ring, at, numbered_rows(first, 100))
         recorder.drain()
@@ -146,7 +146,7 @@ from tangere.trace.recorder import Recorder
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
 ring, at = new_ring(100, NROW)
-recorder = Recorder(ring, at, sys.argv[1], meta(), on_fault=print)
+recorder = Recorder([(ring, at)], sys.argv[1], meta(), on_fault=print)
 for first in range(0, 5000, 100):
     for row in numbered_rows(first, 100):
         push(ring, at, 100, row, NROW)
@@ -196,11 +196,11 @@ from tangere.trace.recorder import Recorder
 RATE = 4000
 ring, at = new_ring(8192, 2 * NROW)
 push(ring, at, 8192, ring[1], 2 * NROW)  # compiled before the first child
-Recorder(*new_ring(1, NROW)).finish()
+Recorder([new_ring(1, NROW)]).finish()
 
 def record(path, newest):
     ring, at = new_ring(8192, 2 * NROW)
-    recorder = Recorder(ring, at, path, meta(rate=RATE), tools=("left", "right")).start()
+    recorder = Recorder([(ring, at)], path, meta(rate=RATE), tools=("left", "right")).start()
     def work():
         while True:
             sum(range(1000))
@@ -297,7 +297,7 @@ def test_twenty_killed_recordings(writer: subprocess.Popen[str], tmp_path: Path)
 @pytest.mark.nojit
 def test_a_recorded_spring_is_read_by_name(tmp_path: Path) -> None:
     ring, at = new_ring(1000, NROW)
-    recorder = Recorder(ring, at, tmp_path / "a.h5", meta())
+    recorder = Recorder([(ring, at)], tmp_path / "a.h5", meta())
     rows = spring_rows(500)
     feed(ring, at, rows)
     trace = recorder.finish()

@@ -24,7 +24,7 @@ class Rings:
     tick is whole when every ring has delivered it or a later one. Where a loop left a tick out and
     another did not, its part of the row is that of its last tick again, with the time of this one
     and nothing in `servo.missed` and `event`: the next tick that it did make says how many it left
-    out. Before its first tick that one stands in. A ring that delivers nothing for PATIENCE, because
+    out. Before its first tick that one stands in. A ring that lags by more than PATIENCE, because
     its loop has ended or hangs, is not waited for: its last tick stays, or NaN if there was none.
     What it delivers later for ticks that have gone is left out, and counted.
 
@@ -76,7 +76,7 @@ class Rings:
             (ring, at), (batch,) = self._rings[0], self._batches
             return batch[: drain(ring, at, batch)]
         for i, ((ring, at), batch) in enumerate(zip(self._rings, self._batches, strict=True)):
-            if count := drain(ring, at, batch):
+            while count := drain(ring, at, batch):
                 new = batch[:count]
                 keep = self._ticks(new) > self._done
                 self.late += count - int(np.count_nonzero(keep))
