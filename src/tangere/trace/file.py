@@ -257,13 +257,13 @@ class RowFile:
     def end(self, end: Mapping[str, Any]) -> None:
         """Say how the session ended, in room that the file has already, and finish it.
 
+        Args:
+            end: Of `that_fits`, or as short.
+
         Raises:
             OSError: The disk is full or gone.
-            SceneError: There is more to say than room.
         """
         text = json.dumps(end).encode()
-        if len(text) > END_BYTES:
-            raise SceneError(f"{len(text)} bytes about the end of a trace; {END_BYTES} have room")
         if self._file:
             self._compress()
             self.sync()  # a disk that is gone shows here, before HDF5 meets it
@@ -293,6 +293,14 @@ class RowFile:
         """Close the file."""
         self.abandon()
         self._plain.close()
+
+
+def that_fits(end: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file has room for about its end: without the longest entries, if it is too much."""
+    kept = dict(end)
+    while len(json.dumps(kept).encode()) > END_BYTES:
+        kept.pop(max(kept, key=lambda key: len(json.dumps(kept[key]))))
+    return kept
 
 
 def data_set_name(name: str) -> str:

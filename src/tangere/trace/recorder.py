@@ -21,7 +21,7 @@ from tangere.haptics.layout import NROW
 from tangere.maths.vec import Array
 from tangere.trace.columns import places_of
 from tangere.trace.events import EVENT, LABEL, new_event, new_label
-from tangere.trace.file import RowFile
+from tangere.trace.file import RowFile, that_fits
 from tangere.trace.meta import checked
 from tangere.trace.reading import read
 from tangere.trace.rings import Ring, Rings
@@ -248,13 +248,13 @@ class Recorder:
         try:
             if self.fault:
                 self._file.abandon()
-            self._file.end(end)
+            self._file.end(that_fits(end))
         except OSError as error:
             self._fail(error)
             end["recording"] = self.fault
             self._file.abandon()
             with contextlib.suppress(OSError):  # there is room for this, if there is a disk
-                self._file.end(end)
+                self._file.end(that_fits(end))
 
     def __enter__(self) -> Self:
         """Record until the block ends."""
