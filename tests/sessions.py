@@ -17,6 +17,7 @@ from tangere.haptics.layout import (
     ROW_STORED,
     ROW_TIME,
     ROW_TOOL,
+    ROW_USER,
     SET_GRIP,
     SET_GRIP_QUATERNION,
     SET_MAX_FORCE,
@@ -38,9 +39,14 @@ def still_rows(ticks: int, rate: float = RATE) -> Array:
 
 
 def numbered_rows(first: int, count: int, tools: int = 1) -> Array:
-    """Row k holds k, k + 1/width …: a torn, lost or doubled row shows."""
+    """Row k holds k, k + 1/width …: a torn, lost or doubled row shows.
+
+    Numbers of the user's own are zero: without names they are in no column.
+    """
     width = NROW * tools
-    return (first + np.arange(count))[:, None] + np.arange(width) / width
+    rows = (first + np.arange(count))[:, None] + np.arange(width) / width
+    rows[:, np.arange(width) % NROW >= ROW_USER] = 0.0
+    return rows
 
 
 def spring_rows(ticks: int, k: float = 100.0, amplitude: float = 0.01, f: float = 2.0) -> Array:

@@ -8,21 +8,52 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
-from sessions import meta, spring_rows, spring_trace
+from sessions import meta, settings, spring_rows
 
 import tangere as tg
 from tangere import cli
 from tangere._jit import JIT_DISABLED
 from tangere.errors import SceneError
-from tangere.haptics.layout import ROW_DEVICE, ROW_HAND
+from tangere.haptics.layout import (
+    MEM_OBSERVED,
+    MEM_POSE,
+    NMEM,
+    NSET,
+    ROW_DEVICE,
+    ROW_HAND,
+    SET_CAP,
+    SET_GRIP,
+    SET_RAMP,
+    new_rig,
+)
 from tangere.scene.files import scene_text
-from tangere.session.replay import replay, scene_of, without_gaps
+from tangere.session.replay import hand_of, replay, scene_of, without_gaps
+from tangere.trace.columns import (
+    memory_places,
+    named_memory,
+    named_settings,
+    put_memory,
+    put_settings,
+    setting_places,
+)
 from tangere.trace.trace import Trace
 
 pytestmark = pytest.mark.nojit
 COMPILED = pytest.mark.skipif(JIT_DISABLED, reason="two of these are enough in plain Python")
+
+
+FORMAT1 = Path(__file__).resolve().parents[1] / "trace" / "format1.h5"
+
+
+def told(*tools: str, **more: Any) -> dict[str, Any]:
+    """Meta data with a scene that has these tools."""
+    scene = tg.Scene()
+    for tool in tools or ("tool",):
+        scene.add_tool(tg.Box((0.02, 0.02, 0.1)), mass=0.05, name=tool)
+    return meta(**{"scene": scene_text(scene, Path.cwd()), **more})
 
 
 class FakePlayback:
@@ -38,7 +69,8 @@ class FakeSession:
     made: FakeSession
 
     def __init__(self, scene: tg.Scene, **options: Any) -> None:
-        self.scene, self.options, self.rigs = scene, options, ()
+        self.scene, self.options = scene, options
+        self.rigs = [new_rig() for _ in scene.tools]
         FakeSession.made = self
 
     def run(self, seconds: float, realtime: bool) -> Trace:
@@ -46,8 +78,8 @@ class FakeSession:
         device = self.options["device"]
         hand = (device[0] if isinstance(device, list) else device).trace
         assert round(seconds * self.options["rate"]) == len(hand)
-        told = {**meta(), "method": self.options["method"], "scene": "as seen from elsewhere"}
-        return Trace(hand.rows, told, hand.tools)
+        known = {**meta(), "method": self.options["method"], "scene": "as seen from elsewhere"}
+        return Trace(hand.rows, known, hand.tools)
 
 
 @pytest.fixture
@@ -64,7 +96,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> type[FakeSession]:
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> Path:
-    spring_trace(50).save(tmp_path / "a.h5")
+    Trace(spring_rows(50), told()).save(tmp_path / "a.h5")
     return tmp_path / "a.h5"
 
 
@@ -78,13 +110,13 @@ def test_scene_and_settings_come_out_of_the_trace(fake: type[FakeSession], recor
         "contact_rate": 1000.0,
         "latency": 0,
     }
-    assert now.hash() == spring_trace(50).hash()
+    assert now.hash() == Trace.load(recorded).hash()
     assert replay(recorded, "point").meta["method"] == "point"
 
 
 def test_two_hands_get_a_device_each(fake: type[FakeSession], tmp_path: Path) -> None:
     rows = np.hstack([spring_rows(20), spring_rows(20)])
-    Trace(rows, meta(), ("left", "right")).save(tmp_path / "a.h5")
+    Trace(rows, told("left", "right"), ("left", "right")).save(tmp_path / "a.h5")
     replay(tmp_path / "a.h5")
     assert [device.tool for device in fake.made.options["device"]] == ["left", "right"]
 
@@ -110,24 +142,113 @@ def test_meshes_are_found_where_they_were(tmp_path: Path) -> None:
         + "".join(f"f {a + 1} {b + 1} {c + 1}\n" for a, b, c in cube[1])
     )
     scene = tg.Scene()
-    scene.add_body(tg.load(tmp_path / "cube.obj"), mass=1.0, name="cube")
-    told = meta(scene=scene_text(scene, tmp_path), folder=str(tmp_path))
-    assert 'file = "cube.obj"' in told["scene"]
-    assert scene_of(Trace(spring_rows(3), told)).bodies[0].name == "cube"
+    scene.add_tool(tg.load(tmp_path / "cube.obj"), mass=1.0, name="cube")
+    there = meta(scene=scene_text(scene, tmp_path), folder=str(tmp_path))
+    assert 'file = "cube.obj"' in there["scene"]
+    assert scene_of(Trace(spring_rows(3), there, ["cube"])).bodies[0].name == "cube"
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(SceneError) as error:
+        replay(path)
+    text = str(error.value)
+    assert str(path) in text
+    assert "\n" not in text
+    return text
 
 
 def test_what_is_missing_is_told(fake: type[FakeSession], tmp_path: Path) -> None:
     path = tmp_path / "a.h5"
-    for rows, told, words in (
-        (spring_rows(0), meta(), "no ticks"),
-        (spring_rows(3), meta(scene=""), "no scene"),
-        (spring_rows(3), meta(scene="gravity = up"), "scene: not valid TOML"),
+    for rows, known, words in (
+        (spring_rows(0), told(), "no ticks"),
+        (spring_rows(3), told(scene=""), "no scene"),
+        (spring_rows(3), told(scene="gravity = up"), "scene: not valid TOML"),
+        (spring_rows(3), told("other"), "the tools ('other',), its columns those of ('tool',)"),
         (spring_rows(3), {"rate": 1000.0}, "which method"),
+        (spring_rows(3), told(settings={"tool": {"softness": 1.0}}), "unknown setting 'softness'"),
+        (spring_rows(3), told(rigs=[{"memory": {"mood": 1.0}}]), "unknown memory 'mood'"),
+        (spring_rows(3), told(rigs=[{"memory": {"pose": [1.0]}}]), "1 numbers where 7 are needed"),
+        (spring_rows(3)[::-1], told(), "times do not count ticks"),
     ):
-        Trace(rows, told).save(path)
-        with pytest.raises(SceneError, match=words) as error:
-            replay(path)
-        assert str(path) in str(error.value)
+        Trace(rows, known).save(path)
+        assert words in refused(path)
+
+
+def test_options_of_another_version_are_refused(tmp_path: Path) -> None:
+    Trace(spring_rows(3), told(options={"mood": "good"})).save(tmp_path / "a.h5")
+    assert "its method or options are not known" in refused(tmp_path / "a.h5")
+
+
+def test_traces_of_other_columns_are_refused(fake: type[FakeSession], recorded: Path) -> None:
+    replay(recorded)
+    for version, words in ((1, "with an older tangere"), (3, "update tangere")):
+        with h5py.File(recorded, "r+") as file:
+            file.attrs["layout"] = version
+        assert f"of version {version}, those known here of 2; " in refused(recorded)
+        assert refused(recorded).endswith(words)
+    with h5py.File(recorded, "r+") as file:
+        file.attrs["layout"] = 2
+        data = file["columns"].pop("device.velocity")
+        del data
+    assert "lacks the column 'tool.device.velocity'" in refused(recorded)
+    with h5py.File(recorded, "r+") as file:
+        now = file["columns"].create_dataset("device.velocity", data=np.zeros((50, 2)))
+        for key, value in {"column": "device.velocity", "tool": "tool", "start": 8}.items():
+            now.attrs[key] = value
+        now.attrs["units"] = now.attrs["description"] = ""
+    assert "has 2 numbers per tick, not 3" in refused(recorded)
+
+
+def test_columns_that_a_hand_does_not_need_may_be_missing(
+    fake: type[FakeSession], recorded: Path
+) -> None:
+    """A recording of a version before some columns were added."""
+    with h5py.File(recorded, "r+") as file:
+        del file["columns"]["device.sample_age"]
+        del file["columns"]["effect.torque"]
+    then = Trace.load(recorded)
+    assert "device.sample_age" not in then
+    assert len(replay(recorded)) == 50
+
+
+def test_a_trace_of_the_first_format_is_refused(fake: type[FakeSession]) -> None:
+    """Its settings and the memory of its hand had other meanings."""
+    assert "its columns are of version 1" in refused(FORMAT1)
+
+
+def test_settings_and_memory_are_matched_by_name(fake: type[FakeSession], tmp_path: Path) -> None:
+    named = {**settings((0.1, 0.2, 0.3)), "ramp": 0.125}
+    del named["cap"]  # as if it were new
+    pose = [0.1, 0.2, 0.3, 1.0, 0.0, 0.0, 0.0]
+    known = told(settings={"tool": named}, rigs=[{"memory": {"observed": 0.5, "pose": pose}}])
+    Trace(spring_rows(3), known).save(tmp_path / "a.h5")
+    replay(tmp_path / "a.h5")
+    (rig,) = fake.made.rigs
+    assert rig.settings[SET_GRIP : SET_GRIP + 3].tolist() == [0.1, 0.2, 0.3]
+    assert rig.settings[SET_RAMP] == 0.125
+    assert rig.settings[SET_CAP] == new_rig().settings[SET_CAP] == np.inf
+    assert rig.memory[MEM_OBSERVED] == 0.5
+    assert rig.memory[MEM_POSE : MEM_POSE + 7].tolist() == pose
+
+
+def test_names_of_settings_and_memory_have_an_inverse() -> None:
+    """Every number comes back, at its own place; JSON keeps every bit of it."""
+    for size, places, named, put in (
+        (NSET, setting_places(), named_settings, put_settings),
+        (NMEM, memory_places(), named_memory, put_memory),
+    ):
+        end = max(after for _, after in places.values())
+        numbers, back = np.zeros(size), np.zeros(size)
+        numbers[:end] = np.random.default_rng(5).normal(size=end)
+        put(json.loads(json.dumps(named(numbers))), back)
+        assert np.array_equal(back, numbers)
+        taken = sorted(places.values())
+        assert [start for start, _ in taken[1:]] == [after for _, after in taken[:-1]]
+
+
+def test_the_hand_of_a_trace_with_gaps_has_every_tick() -> None:
+    rows = spring_rows(100)[[0, 1, 2, 50, 99]]
+    assert len(hand_of(Trace(rows, meta()))) == 100
 
 
 def run_cli(*arguments: str) -> int:

@@ -207,7 +207,7 @@ def _contact_loop(rig: Rig) -> Callable[[threading.Event], None]:
 def _recording(servo: Servo) -> Iterator[None]:
     """Every row goes to a file that is thrown away."""
     with tempfile.TemporaryDirectory() as folder:
-        recorder = Recorder(servo.loop.ring, servo.loop.ring_at, Path(folder) / "trace.h5")
+        recorder = Recorder([(servo.loop.ring, servo.loop.ring_at)], Path(folder) / "trace.h5")
         recorder.start()
         try:
             yield

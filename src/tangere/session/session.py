@@ -87,7 +87,7 @@ from tangere.session import exits
 from tangere.session.handles import AddedEffect, UserColumns, set_values
 from tangere.session.hands import Hands, pushes
 from tangere.session.threads import Live
-from tangere.trace.columns import named_settings
+from tangere.trace.columns import named_memory, named_settings
 from tangere.trace.recorder import Recorder, surroundings
 from tangere.trace.trace import Trace
 
@@ -600,10 +600,7 @@ class Session:
                 tool.name: named_settings(rig.settings)
                 for tool, rig in zip(tools, self.rigs, strict=True)
             },
-            "rigs": [
-                {"settings": rig.settings.tolist(), "memory": rig.memory.tolist()}
-                for rig in self.rigs
-            ],
+            "rigs": [{"memory": named_memory(rig.memory)} for rig in self.rigs],
             "folder": str(Path.cwd()),
             **surroundings(),
         }

@@ -1,67 +1,117 @@
-"""The columns of a trace: names in words for the numbers of a row, and faults in words."""
+"""The columns of a trace: names, units and words for the numbers of a row, and faults in words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tangere.errors import SceneError
+from tangere.geometry.checks import hint, show
 from tangere.haptics import layout
 from tangere.maths.vec import Array
 
+# Of the meaning of the columns. Columns may be added under the same number; it goes up when one
+# changes its meaning or goes away, and then a trace of an older number cannot be replayed.
+LAYOUT = 2  # 1: of files of format 1
+USER = "a number of the user's own"
+AXES = {3: ("x", "y", "z"), 4: ("w", "x", "y", "z")}
 
-class Place(NamedTuple):
-    """Where a column stands in a row."""
+
+class Column(NamedTuple):
+    """One column of a trace: where it stands in a row, and what it means."""
 
     start: int
     width: int
+    unit: str
+    words: str
+    name: str  # without that of its tool
+    tool: str = ""
 
 
-def _motion(thing: str, start: int) -> dict[str, Place]:
-    return {
-        f"{thing}.position": Place(start, 3),
-        f"{thing}.orientation": Place(start + 3, 4),
-        f"{thing}.velocity": Place(start + 7, 3),
-        f"{thing}.angular_velocity": Place(start + 10, 3),
-    }
+def _motion(thing: str, start: int, whose: str) -> list[Column]:
+    return [
+        Column(start, 3, "m", f"position {whose}", f"{thing}.position"),
+        Column(start + 3, 4, "1", f"orientation {whose}, (w, x, y, z)", f"{thing}.orientation"),
+        Column(start + 7, 3, "m/s", f"velocity {whose}", f"{thing}.velocity"),
+        Column(start + 10, 3, "rad/s", f"angular velocity {whose}", f"{thing}.angular_velocity"),
+    ]
 
 
-def _wrench(thing: str, start: int) -> dict[str, Place]:
-    return {f"{thing}.force": Place(start, 3), f"{thing}.torque": Place(start + 3, 3)}
+def _wrench(thing: str, start: int, which: str) -> list[Column]:
+    return [
+        Column(start, 3, "N", f"force {which}", f"{thing}.force"),
+        Column(start + 3, 3, "N m", f"torque {which}", f"{thing}.torque"),
+    ]
 
 
-COLUMNS: dict[str, Place] = {
-    "time": Place(layout.ROW_TIME, 1),
-    **_motion("device", layout.ROW_DEVICE),
-    **_wrench("device", layout.ROW_SENT),
-    **_motion("hand", layout.ROW_HAND),
-    **_motion("tool", layout.ROW_TOOL),
-    **_wrench("tool", layout.ROW_CONTACT),
-    **_wrench("coupling", layout.ROW_COUPLING),
-    **_wrench("applied", layout.ROW_APPLIED),
-    **_wrench("effect", layout.ROW_EFFECT),
-    "gripper.opening": Place(layout.ROW_GRIPPER, 1),
-    "gripper.force": Place(layout.ROW_GRIPPER_FORCE, 1),
-    "energy.observed": Place(layout.ROW_OBSERVED, 1),
-    "energy.budget": Place(layout.ROW_BUDGET, 1),
-    "energy.stored": Place(layout.ROW_STORED, 1),
-    "contact.depth": Place(layout.ROW_DEPTH, 1),
-    "contact.count": Place(layout.ROW_PLANES, 1),
-    "contact.age": Place(layout.ROW_AGE, 1),
-    "servo.late": Place(layout.ROW_LATE, 1),
-    "servo.duration": Place(layout.ROW_SPENT_TIME, 1),
-    "servo.missed": Place(layout.ROW_MISSED, 1),
-    "device.sample_age": Place(layout.ROW_SAMPLE_AGE, 1),
-    "device.write_time": Place(layout.ROW_WRITE_TIME, 1),
-    "servo.lead": Place(layout.ROW_LEAD, 1),
-    "servo.gain": Place(layout.ROW_GAIN, 1),
-    "servo.net": Place(layout.ROW_NET, 1),
-    "servo.state": Place(layout.ROW_STATE, 1),
-    "event": Place(layout.ROW_EVENT, 1),
-    "fault": Place(layout.ROW_FAULT, 1),
-    "buttons": Place(layout.ROW_BUTTONS, 1),
+def _number(name: str, start: int, unit: str, words: str) -> Column:
+    return Column(start, 1, unit, words, name)
+
+
+# In the order in which they are listed, stored and hashed.
+COLUMNS: dict[str, Column] = {
+    column.name: column
+    for column in (
+        _number("time", layout.ROW_TIME, "s", "deadline of the tick since the start"),
+        *_motion("device", layout.ROW_DEVICE, "of the grip as the device told it, own frame"),
+        *_wrench("device", layout.ROW_SENT, "sent to the device, after all limits"),
+        *_motion("hand", layout.ROW_HAND, "of the hand in the world, after scale and clutch"),
+        *_motion("tool", layout.ROW_TOOL, "of the tool at its centre of mass"),
+        *_wrench("tool", layout.ROW_CONTACT, "of all contacts on the tool, at its centre of mass"),
+        *_wrench("coupling", layout.ROW_COUPLING, "of the hand on the tool, through the coupling"),
+        *_wrench(
+            "applied", layout.ROW_APPLIED, "of the motors since the last tick, as far as known"
+        ),
+        *_wrench("effect", layout.ROW_EFFECT, "of effects on the hand"),
+        _number("gripper.opening", layout.ROW_GRIPPER, "m or rad", "opening of the gripper"),
+        _number("gripper.force", layout.ROW_GRIPPER_FORCE, "N", "sent, to close the gripper"),
+        _number(
+            "energy.observed",
+            layout.ROW_OBSERVED,
+            "J",
+            "given by the hand so far; below zero the simulation gave more than it got",
+        ),
+        _number("energy.budget", layout.ROW_BUDGET, "J", "what the net may still give back"),
+        _number("energy.stored", layout.ROW_STORED, "J", "held by tool, coupling and planes"),
+        _number("contact.depth", layout.ROW_DEPTH, "m", "deepest overlap; below zero apart"),
+        _number("contact.count", layout.ROW_PLANES, "1", "contact planes that press"),
+        _number("contact.age", layout.ROW_AGE, "s", "age of the newest contact packet"),
+        _number("servo.late", layout.ROW_LATE, "s", "start of the tick after its deadline"),
+        _number("servo.duration", layout.ROW_SPENT_TIME, "s", "time that the tick took"),
+        _number("servo.missed", layout.ROW_MISSED, "1", "ticks left out before this one"),
+        _number(
+            "device.sample_age",
+            layout.ROW_SAMPLE_AGE,
+            "s",
+            "age of the device's sample when the force was sent",
+        ),
+        _number(
+            "device.write_time",
+            layout.ROW_WRITE_TIME,
+            "s",
+            "time that the driver took for the last command",
+        ),
+        _number("servo.lead", layout.ROW_LEAD, "s", "how far ahead the coupling sees the hand"),
+        _number(
+            "servo.gain",
+            layout.ROW_GAIN,
+            "1",
+            "share of the computed force that ramp, clutch and old contacts leave",
+        ),
+        _number("servo.net", layout.ROW_NET, "1", "share of the rest that the energy net leaves"),
+        _number(
+            "servo.state",
+            layout.ROW_STATE,
+            "1",
+            "of the force: 0 waiting, 1 ramp, 2 active, 3 fault, 4 device lost",
+        ),
+        _number("event", layout.ROW_EVENT, "1", "number of the newest mark in its first tick"),
+        _number("fault", layout.ROW_FAULT, "bits", "what is wrong or limited; see `Trace.faults`"),
+        _number("buttons", layout.ROW_BUTTONS, "bits", "buttons that are pressed"),
+    )
 }
 WHOLE_NUMBERS = ("contact.count", "servo.missed", "servo.state", "event", "fault", "buttons")
 # How the machine did, not what happened: another run of the same session differs here.
@@ -108,16 +158,31 @@ class Fault(NamedTuple):
     tool: str  # "" when there is only one
 
 
-def faults_of(time: Array, bits: NDArray[np.int64], tool: str = "") -> list[Fault]:
-    """Every stretch of every bit that was set, in order of time."""
-    found = []
-    for bit, words in FAULT_WORDS.items():
-        on = np.concatenate(([False], (bits & bit) != 0, [False]))
-        edges = np.flatnonzero(on[1:] != on[:-1])
-        for first, after in zip(edges[::2], edges[1::2], strict=True):
-            start, last = float(time[first]), float(time[after - 1])
-            found.append(Fault(start, last, int(after - first), bit, words, tool))
-    return sorted(found, key=lambda fault: (fault.time, fault.bit))
+def faults_of(blocks: Iterable[tuple[Array, NDArray[np.int64]]], tool: str = "") -> list[Fault]:
+    """Every stretch of every bit that was set, in order of time.
+
+    Args:
+        blocks: Time and bits of some ticks, one block after the other.
+        tool: For `Fault.tool`.
+    """
+    found: dict[int, list[Fault]] = {bit: [] for bit in FAULT_WORDS}
+    before = 0  # bits of the last tick of the block before
+    for time, bits in blocks:
+        if not bits.any():
+            before = 0
+            continue
+        for bit, words in FAULT_WORDS.items():
+            on = np.concatenate(([False], (bits & bit) != 0, [False]))
+            edges = np.flatnonzero(on[1:] != on[:-1])
+            for first, after in zip(edges[::2], edges[1::2], strict=True):
+                start, last, ticks = float(time[first]), float(time[after - 1]), int(after - first)
+                if first == 0 and before & bit:  # it goes on
+                    begun = found[bit].pop()
+                    start, ticks = begun.time, begun.ticks + ticks
+                found[bit].append(Fault(start, last, ticks, bit, words, tool))
+        before = int(bits[-1])
+    every = [fault for same in found.values() for fault in same]
+    return sorted(every, key=lambda fault: (fault.time, fault.bit))
 
 
 def in_words(faults: Sequence[Fault]) -> list[str]:
@@ -135,45 +200,118 @@ def in_words(faults: Sequence[Fault]) -> list[str]:
     return lines
 
 
-def places_of(tools: Sequence[str]) -> dict[str, Place]:
-    """Columns of rows that hold one stretch of layout.NROW numbers per tool.
+def places_of(
+    tools: Sequence[str],
+    user: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, Column]:
+    """Columns of rows that hold NROW numbers per tool, by their full names.
 
-    With several tools every name begins with that of its tool.
+    With several tools every full name begins with that of its tool.
+
+    Args:
+        tools: In the order in which they stand in a row.
+        user: Names of the first numbers of the user's own, for each tool that has some. Those
+            without a name are no column.
+
+    Raises:
+        SceneError: A name of the user's is taken or empty, or there is no room for so many.
     """
-    if len(tools) == 1:
-        return dict(COLUMNS)
-    return {
-        f"{tool}.{name}": Place(k * layout.NROW + place.start, place.width)
-        for k, tool in enumerate(tools)
-        for name, place in COLUMNS.items()
-    }
-
-
-def row_type(places: Mapping[str, Place], width: int) -> np.dtype[np.void]:
-    """A row of `width` floats as a NumPy record; the same bytes, with names."""
-    return np.dtype(
-        {
-            "names": list(places),
-            "formats": [("<f8", (p.width,)) if p.width > 1 else "<f8" for p in places.values()],
-            "offsets": [8 * p.start for p in places.values()],
-            "itemsize": 8 * width,
-        }
-    )
+    user = user or {}
+    for tool in user:
+        if tool not in tools:
+            raise SceneError(f"columns of {show(tool)}: no such tool{hint(tool, list(tools))}")
+    columns: dict[str, Column] = {}
+    for k, tool in enumerate(tools):
+        own = list(user.get(tool, ()))
+        if len(own) > layout.NUSER:
+            raise SceneError(
+                f"{len(own)} columns of your own for {show(tool)}: there is room for "
+                f"{layout.NUSER}; leave some out"
+            )
+        if "" in own:
+            raise SceneError(f"a column of your own for {show(tool)} has no name; give it one")
+        named = [Column(layout.ROW_USER + i, 1, "", USER, name) for i, name in enumerate(own)]
+        for column in (*COLUMNS.values(), *named):
+            full = f"{tool}.{column.name}" if len(tools) > 1 else column.name
+            if full in columns:
+                raise SceneError(f"column {show(column.name)}: the name is taken; choose another")
+            columns[full] = column._replace(start=k * layout.NROW + column.start, tool=tool)
+    return columns
 
 
 def flat_names(name: str, width: int) -> list[str]:
     """Names of the single numbers of a column: `tool.force.x` …, for tables without vectors."""
     if width == 1:
         return [name]
-    return [f"{name}.{axis}" for axis in ("wxyz" if width == 4 else "xyz")]
+    return [f"{name}.{axis}" for axis in AXES.get(width, range(width))]
+
+
+# ------------------------------------------------------------------- settings and memory of a rig
+
+Places = dict[str, tuple[int, int]]  # where something begins and ends
 
 
 def named_settings(settings: Array) -> dict[str, float | list[float]]:
     """The SET_… columns of a rig in words, for `Trace.meta`."""
-    starts = {name[4:].lower(): at for name, at in vars(layout).items() if name.startswith("SET_")}
-    ends = sorted([*starts.values(), layout.NSET])
+    return _named(settings, setting_places())
+
+
+def put_settings(named: Mapping[str, Any], settings_out: Array) -> None:
+    """The inverse of `named_settings`; what is not named stays as it is.
+
+    Raises:
+        SceneError: A name is not known, or its value has another length.
+    """
+    _put(named, setting_places(), settings_out, "setting")
+
+
+def named_memory(memory: Array) -> dict[str, float | list[float]]:
+    """The MEM_… columns of a rig in words, for `Trace.meta`."""
+    return _named(memory, memory_places())
+
+
+def put_memory(named: Mapping[str, Any], memory_out: Array) -> None:
+    """The inverse of `named_memory`, as `put_settings` is."""
+    _put(named, memory_places(), memory_out, "memory")
+
+
+def setting_places() -> Places:
+    """Where each setting begins and ends."""
+    # there is room after the last one, which is a single number
+    return _places("SET_", max(at for name, at in vars(layout).items() if name[:4] == "SET_") + 1)
+
+
+def memory_places() -> Places:
+    """The same for the memory."""
+    return _places("MEM_", layout.NMEM)
+
+
+def _places(prefix: str, end: int) -> Places:
+    names = vars(layout).items()
+    starts = {at: name.removeprefix(prefix).lower() for name, at in names if name[:4] == prefix}
+    places = sorted(starts)
+    return {
+        starts[start]: (start, after)
+        for start, after in zip(places, [*places[1:], end], strict=True)
+    }
+
+
+def _named(numbers: Array, places: Places) -> dict[str, float | list[float]]:
     named: dict[str, float | list[float]] = {}
-    for name, start in sorted(starts.items(), key=lambda item: item[1]):
-        values = settings[start : ends[ends.index(start) + 1]].tolist()
+    for name, (start, after) in places.items():
+        values = numbers[start:after].tolist()
         named[name] = values[0] if len(values) == 1 else values
     return named
+
+
+def _put(named: Mapping[str, Any], places: Places, numbers_out: Array, what: str) -> None:
+    for name, value in named.items():
+        if name not in places:
+            raise SceneError(f"unknown {what} {show(name)}{hint(name, list(places))}")
+        start, after = places[name]
+        values = np.atleast_1d(np.asarray(value, dtype=float))
+        if values.shape != (after - start,):
+            raise SceneError(
+                f"{what} {show(name)}: {values.size} numbers where {after - start} are needed"
+            )
+        numbers_out[start:after] = values

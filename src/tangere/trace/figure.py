@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tangere.maths.vec import Array
 from tangere.plot_style import FAINT, INK, canvas, house_style
 from tangere.trace import metrics
 from tangere.trace.columns import FAULT_WORDS
+from tangere.trace.rows import BLOCK_ROWS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 HAND, SCENE, SPRING = "#2f6f9f", "#d9822b", "#7fb285"
 ALERT = "#c9727a"
+Values = Callable[["Trace"], Array]  # of some ticks, to be drawn over time
 STYLES = ("-", "--", ":", "-.")  # of the first, second … tool
 SHADES = (ALERT, "#8f7fb5", "#b8a15b", "#6aa6a6")  # of bars that mark faults
 SHOWN_SPANS = 400  # such bars over the whole width
@@ -40,28 +44,28 @@ def draw(trace: Trace) -> Figure:
 
         def line(
             axes: Axes,
-            values: Array,
+            values: Values,
             label: str,
             colour: str,
             one: Trace = one,
             style: str = style,
             whose: str = whose,
         ) -> None:
-            axes.plot(*_thinned(one.time, values), style, color=colour, label=whose + label, lw=1.0)
+            axes.plot(*_thinned(one, values), style, color=colour, label=whose + label, lw=1.0)
 
         for axes, kind in ((force, "force"), (torque, "torque")):
-            line(axes, _size(one[f"device.{kind}"]), "sent to the device", HAND)
-            line(axes, _size(one[f"tool.{kind}"]), "of contacts on the tool", SCENE)
-            line(axes, _size(one[f"coupling.{kind}"]), "of the coupling on the tool", SPRING)
-        line(apart, 1e3 * metrics.deviation(one), "hand to grip", HAND)
-        line(apart, 1e3 * metrics.penetration(one), "penetration", SCENE)
-        line(energy, one["energy.observed"], "given by the hand", HAND)
-        line(energy, one["energy.stored"], "held by tool and springs", SPRING)
+            line(axes, _size(f"device.{kind}"), "sent to the device", HAND)
+            line(axes, _size(f"tool.{kind}"), "of contacts on the tool", SCENE)
+            line(axes, _size(f"coupling.{kind}"), "of the coupling on the tool", SPRING)
+        line(apart, lambda part: 1e3 * metrics.deviation(part), "hand to grip", HAND)
+        line(apart, lambda part: 1e3 * metrics.penetration(part), "penetration", SCENE)
+        line(energy, _times(1.0, "energy.observed"), "given by the hand", HAND)
+        line(energy, _times(1.0, "energy.stored"), "held by tool and springs", SPRING)
         if "energy.budget" in one:  # not in the oldest files
-            line(energy, one["energy.budget"], "may be given back", ALERT)
+            line(energy, _times(1.0, "energy.budget"), "may be given back", ALERT)
     if not trace.virtual:
         for column, colour, label in (("late", INK, "after deadline"), ("duration", HAND, "tick")):
-            times = _thinned(trace.time, 1e6 * trace[f"servo.{column}"])
+            times = _thinned(trace, _times(1e6, f"servo.{column}"))
             panels[4].plot(*times, color=colour, lw=0.8, label=label)
     for axes, label in zip(panels, labels, strict=True):
         axes.set_ylabel(label)
@@ -95,20 +99,35 @@ def _mark_faults(axes: Axes, trace: Trace) -> None:
         )
 
 
-def _size(vectors: Array) -> Array:
-    return np.asarray(np.linalg.norm(vectors, axis=1))
+def _size(column: str) -> Values:
+    return lambda part: np.asarray(np.linalg.norm(part[column], axis=1))
 
 
-def _thinned(time: Array, values: Array) -> tuple[Array, Array]:
+def _times(factor: float, column: str) -> Values:
+    return lambda part: np.asarray(factor * part[column])
+
+
+def _thinned(trace: Trace, values: Values) -> tuple[Array, Array]:
     """At most SHOWN points that keep every peak: least and greatest of each stretch."""
-    n = len(values)
-    if n <= SHOWN:
-        return time, values
-    stretch = -(-2 * n // SHOWN)
-    whole = n // stretch * stretch
-    blocks = values[:whole].reshape(-1, stretch)
+    stretch = -(-2 * len(trace) // SHOWN) if len(trace) > SHOWN else 1
+    shown: list[tuple[Array, Array]] = []
+    for part in trace.blocks(max(1, BLOCK_ROWS // stretch) * stretch):
+        time, now = part.time, values(part)
+        if stretch > 1:
+            picked = _extremes(now, stretch)
+            time, now = time[picked], now[picked]
+        shown.append((time, now))
+    times, thin = zip(*shown, strict=True)
+    return np.concatenate(times), np.concatenate(thin)
+
+
+def _extremes(values: Array, stretch: int) -> NDArray[np.int64]:
+    """Where the least and the greatest of each stretch stand, in order."""
+    whole = len(values) // stretch * stretch
+    stretches = values[:whole].reshape(-1, stretch)
     first = np.arange(0, whole, stretch)
-    picked = np.sort(
-        np.concatenate([first + blocks.argmin(axis=1), first + blocks.argmax(axis=1), [n - 1]])
-    )
-    return time[picked], values[picked]
+    found = [first + stretches.argmin(axis=1), first + stretches.argmax(axis=1)]
+    if whole < len(values):  # the last one is shorter
+        rest = values[whole:]
+        found.append(whole + np.array([rest.argmin(), rest.argmax(), len(rest) - 1]))
+    return np.unique(np.concatenate(found))

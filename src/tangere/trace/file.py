@@ -1,138 +1,289 @@
-"""The file of a trace: at every instant a whole HDF5 file.
+"""The file of a trace while it grows: HDF5, a compressed data set for each column.
 
-HDF5 itself writes only the head, in memory: texts, the type of a row and an empty table `rows`.
-From then on the file grows by plain appending. When rows have been written, two places in the head
-are set: first the end of the file, then, in one piece, the table's count of rows, address and size.
-Each state between two writes is a valid file. So a process that is killed leaves a file that any
-HDF5 reader opens, and a full disk is an `OSError` of a plain write.
+    attributes    tangere_trace: FORMAT; layout: LAYOUT, of the columns
+    meta, scene   text: JSON and TOML
+    end           text: JSON, how it ended; empty until then
+    columns/…     one data set for each column, chunks of BLOCK rows, with attributes column, tool,
+                  start, units and description
+    stored        how many rows are in all columns, how many events, how many labels
+    tail          the newest rows as they came, not compressed: number, numbers of the row, check
+    events        table: tick, clock, name, value
+    labels        table: tick, clock, label
 
-    superblock   8 bytes signature, version 0, …, at byte 40: end of the file
-    rows         object header, version 1; of its messages
-                 dataspace (1): version, rank, flags, 5 bytes, count of rows, its maximum
-                 datatype (3): points to the type, which lies elsewhere
-                 layout (8): version 3, class 1 (contiguous), address, size in bytes
-    … page boundary: rows, one after the other, to the end of the file
+HDF5 is in its mode for one writer and many readers (SWMR), which keeps what is on disk consistent
+whenever the process is killed; what `stored` does not count may be there in part, and is not read.
+HDF5 gets a whole block of rows at a time: a chunk that is compressed
+cannot grow, it would be written anew and leave its old place behind. Until then the rows are in
+`tail`, a table of BLOCK rows that is written in place by plain writes; row n of the trace, counted
+from 1, stands at (n − 1) mod BLOCK. A row there is whole if the bits of all its numbers, its own
+number among them, give its check by exclusive or. So `tail` needs no count, and a row that a kill
+or a loss of power tore is told from a whole one.
+
+HDF5 does not survive a write that fails: what it could not write it tries again when the file is
+closed, and the process ends with a segmentation fault. So the disk is asked for the room of a block
+by plain writes before HDF5 writes there. If anything fails all the same, HDF5's file descriptor is
+led to the null device, and the file on disk stays as it is, with all rows up to then.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
-import io
 import json
 import os
+import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tangere.errors import SceneError
 from tangere.geometry.checks import one_line
 from tangere.maths.vec import Array
-from tangere.trace.columns import Place
+from tangere.trace.columns import LAYOUT, Column
+from tangere.trace.events import EVENT, LABEL, TEXT_BYTES, Table
 
-FORMAT = 1  # of the file; a later one may add columns and keys, never change their meaning
-PAGE = 4096
+FORMAT = 2  # of the file; a later one may add data sets and keys, never change their meaning
+BLOCK = 1024  # rows that are compressed together
+TABLE_CHUNK = 64  # rows of the tables of events and labels
 END_BYTES = 4096  # room for how the session ended
-MISSING_MOST = 1 << 28  # most bytes that a file may be short of: eight minutes at 1 kHz
-BROKE_OFF = "the recording broke off"
-
-TRIES = 5  # to read a file that grows meanwhile
-
-SIGNATURE = b"\x89HDF\r\n\x1a\n"
-# HDF5: byte 40 of a superblock of version 0 with 8-byte addresses
-END_OF_FILE = 40
-MESSAGE_DATASPACE, MESSAGE_LAYOUT, MESSAGE_CONTINUED = 0x01, 0x08, 0x10
+# The format of HDF5 1.10, the first with SWMR: older readers open it than that of the newest.
+LIBRARY = ("v110", "v110")
+# Levels above 1 take more time and save one part in a hundred. LZF is faster and saves less, and
+# only h5py can read it.
+COMPRESSION = {"shuffle": True, "compression": "gzip", "compression_opts": 1}
+SUPERBLOCK_END = 28  # byte of the superblock, version 2 and 3, where the end of the file is told
 
 
 class _Places(NamedTuple):
-    """Bytes of the file that change."""
+    """Bytes of the file that plain writes set."""
 
-    table: int  # from the count of rows to the size in bytes, in the header of the table
-    length: int  # of that part
-    rows: int  # where the table begins
-    end: int  # where the text about the end stands
+    end: int
+    stored: int
+    tail: int
 
 
 class RowFile:
-    """A trace file that grows; whatever happens, it opens and holds every row published."""
+    """A trace file that grows; whatever happens, it opens and holds every row appended.
+
+    Attributes:
+        path: Where it is.
+        count: Rows appended.
+        table_counts: Events and labels appended.
+    """
 
     def __init__(
-        self, path: str | os.PathLike[str], kind: np.dtype[np.void], meta: Mapping[str, Any]
+        self,
+        path: str | os.PathLike[str],
+        columns: Mapping[str, Column],
+        width: int,
+        meta: Mapping[str, Any],
+        *,
+        growing: bool = True,
     ) -> None:
         """Create the file, without rows; an existing one is replaced.
 
         Args:
             path: Where.
-            kind: Type of a row, of `row_type`.
+            columns: Of `places_of`.
+            width: Numbers in a row; those that are in no column are not kept.
             meta: What JSON can say.
+            growing: False leaves out `tail`: rows are safe when the file is closed, not before.
 
         Raises:
             SceneError: It cannot be written there, or the meta data has something else in it.
         """
         self.path = Path(path)
         self.count = 0
-        self._row_bytes = kind.itemsize
+        self.table_counts = {"events": 0, "labels": 0}
+        self._stored = 0  # rows in the columns
+        self._columns = list(columns.values())
+        self._block = np.zeros((BLOCK, width))
+        self._room = 2 * self._block.nbytes
+        self._growing = growing
+        words = {key: value for key, value in meta.items() if key != "scene"}
         try:
-            head, self._at = _head(kind, meta)
-        except (TypeError, ValueError) as error:
+            text = json.dumps(words)
+        except (TypeError, ValueError, RecursionError) as error:
             raise SceneError(
                 f"{one_line(path)}: meta data that JSON cannot say ({one_line(error)}); give text, "
                 "numbers, lists and tables"
             ) from None
-        self._table = bytearray(head[self._at.table : self._at.table + self._at.length])
         draft = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}.tmp")
         try:
-            draft.write_bytes(head)
+            draft.touch()  # an error of the system is clearer than one of HDF5
+            with _errors_of_hdf5():
+                self._at = self._create(draft, columns, text, str(meta.get("scene", "")))
             draft.replace(self.path)
-            self._file = open(self.path, "r+b", buffering=0)
+            self._plain = open(self.path, "r+b", buffering=0)
+            with _errors_of_hdf5():
+                self._open()
         except (OSError, ValueError) as error:
-            draft.unlink(missing_ok=True)
+            with contextlib.suppress(OSError, ValueError):
+                draft.unlink(missing_ok=True)
             raise SceneError(
                 f"{one_line(path)}: cannot record there ({one_line(error)}); choose another path"
             ) from None
 
+    def _create(self, draft: Path, columns: Mapping[str, Column], meta: str, scene: str) -> _Places:
+        import h5py
+
+        text_type = h5py.string_dtype("utf-8", TEXT_BYTES)
+        with h5py.File(draft, "w", libver=LIBRARY) as file:
+            file.attrs["tangere_trace"] = FORMAT
+            file.attrs["layout"] = LAYOUT
+            _text(file, "meta", meta)
+            _text(file, "scene", scene)
+            end = _text(file, "end", "", END_BYTES)
+            group = file.create_group("columns", track_order=True)
+            for name, column in columns.items():
+                more = (column.width,) if column.width > 1 else ()
+                data = group.create_dataset(
+                    data_set_name(name),
+                    (0, *more),
+                    maxshape=(None, *more),
+                    chunks=(BLOCK, *more),
+                    dtype="<f8",
+                    **COMPRESSION,
+                )
+                data.attrs["column"] = column.name
+                data.attrs["tool"] = column.tool
+                data.attrs["start"] = column.start
+                data.attrs["units"] = column.unit
+                data.attrs["description"] = column.words
+            for name, kind in (("events", EVENT), ("labels", LABEL)):
+                fields = [
+                    (field, text_type if kind[field].kind == "S" else kind[field])
+                    for field in kind.names or ()
+                ]
+                file.create_dataset(
+                    name, (0,), maxshape=(None,), chunks=(TABLE_CHUNK,), dtype=np.dtype(fields)
+                )
+            stored = file.create_dataset("stored", data=np.zeros(3, "<i8"))
+            room = BLOCK if self._growing else 1
+            # zeros, so that the room is there from the beginning, on a full disk too
+            tail = file.create_dataset("tail", data=np.zeros((room, self._block.shape[1] + 2)))
+            return _Places(*(data.id.get_offset() for data in (end, stored, tail)))
+
+    def _open(self) -> None:
+        import h5py
+
+        # Some network drives have no locks; nobody else writes to a file that was just made.
+        self._file = h5py.File(self.path, "r+", libver=LIBRARY, locking="best-effort")
+        names = [self._file["columns"][name] for name in self._file["columns"]]
+        self._data = list(zip(names, self._columns, strict=True))
+        self._tables = {name: self._file[name] for name in ("events", "labels")}
+        self._file.swmr_mode = True
+
+    # ------------------------------------------------------------------ growing
+
     def append(self, rows: Array) -> None:
-        """Write rows and publish them.
+        """Write rows; when it returns, a kill of the process loses none of them.
 
         Raises:
-            OSError: The disk is full or gone; whole rows written before are published.
+            OSError: The disk is full or gone; `count` says how many rows are in the file.
         """
-        data = np.ascontiguousarray(rows, dtype="<f8").reshape(-1).view(np.uint8).data
-        start = self._at.rows + self.count * self._row_bytes
-        done = 0
-        try:
-            while done < len(data):
-                done += self._put(start + done, data[done:])
-        finally:
-            self._publish(self.count + done // self._row_bytes)
+        while len(rows):
+            first = self.count % BLOCK
+            part = rows[: BLOCK - first]
+            self._block[first : first + len(part)] = part
+            if self._growing:
+                checked = with_checks(part, self.count + 1)
+                self._put(self._at.tail + first * checked.itemsize * checked.shape[1], checked.data)
+            self.count += len(part)
+            rows = rows[len(part) :]
+            if self.count % BLOCK == 0:
+                self._compress()
 
-    def _publish(self, count: int) -> None:
-        if count == self.count:
-            return  # HDF5 takes an empty table with an address for damage
-        size = count * self._row_bytes
-        self._put(END_OF_FILE, _bytes(self._at.rows + size))
-        self._table[:16] = 2 * _bytes(count)
-        self._table[-16:] = _bytes(self._at.rows) + _bytes(size)
-        self._put(self._at.table, self._table)
-        self.count = count
-
-    def end(self, end: Mapping[str, Any]) -> None:
-        """Say how the session ended, in room that the file has already.
+    def append_table(self, name: str, table: Table) -> None:
+        """Write rows of `events` or `labels`; when it returns, a kill loses none of them.
 
         Raises:
-            SceneError: There is more to say than room.
+            OSError: The disk is full or gone; `table_counts` says how many are in the file.
         """
-        text = json.dumps(end).encode()
-        if len(text) > END_BYTES:
-            raise SceneError(f"{len(text)} bytes about the end of a trace; {END_BYTES} have room")
-        self._put(self._at.end, text.ljust(END_BYTES, b"\0"))
-        self.sync()
+        self._reserve(table.nbytes)
+        with _errors_of_hdf5():
+            data, had = self._tables[name], self.table_counts[name]
+            data.resize(had + len(table), axis=0)
+            data[had:] = table.astype(data.dtype)  # which says that its texts are UTF-8
+            self._file.flush()
+        self.table_counts[name] += len(table)
+        self._publish()
+
+    def _compress(self) -> None:
+        """Put the rows of the block into the columns."""
+        rows = self._block[: self.count - self._stored]
+        if not len(rows):
+            return
+        self._reserve(0)
+        with _errors_of_hdf5():
+            for data, column in self._data:
+                data.resize(self.count, axis=0)
+                values = rows[:, column.start : column.start + column.width]
+                data[self._stored :] = values if column.width > 1 else values[:, 0]
+            self._file.flush()
+        self._stored = self.count
+        self._publish()  # from here on the rows in `tail` may go
+
+    def _publish(self) -> None:
+        counts = [self._stored, self.table_counts["events"], self.table_counts["labels"]]
+        self._put(self._at.stored, np.array(counts, "<i8").data)
+
+    def _reserve(self, more: int) -> None:
+        """Have the disk give room for what HDF5 will write next."""
+        size = os.fstat(self._plain.fileno()).st_size
+        missing = self._file.id.get_filesize() + self._room + more - size
+        if missing > 0:
+            self._put(size, bytes(missing))
+
+    def _put(self, place: int, data: bytes | memoryview) -> None:
+        left = memoryview(data).cast("B")
+        while len(left):
+            self._plain.seek(place)
+            written = self._plain.write(left)
+            if not written:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            place, left = place + written, left[written:]
+
+    # ------------------------------------------------------------------ ending
 
     def sync(self) -> None:
         """Wait until the disk has everything: only a loss of power can take what came after."""
-        os.fsync(self._file.fileno())
+        os.fsync(self._plain.fileno())
+
+    def end(self, end: Mapping[str, Any]) -> None:
+        """Say how the session ended, in room that the file has already, and finish it.
+
+        Args:
+            end: Of `that_fits`, or as short.
+
+        Raises:
+            OSError: The disk is full or gone.
+        """
+        text = json.dumps(end).encode()
+        if self._file:
+            self._compress()
+            self.sync()  # a disk that is gone shows here, before HDF5 meets it
+            with _errors_of_hdf5():
+                self._file.close()
+            # HDF5 does not know of the room that it did not need
+            self._plain.seek(SUPERBLOCK_END)
+            self._plain.truncate(int.from_bytes(self._plain.read(8), "little"))
+        self._put(self._at.end, text.ljust(END_BYTES, b"\0"))
+        self.sync()
+
+    def abandon(self) -> None:
+        """Leave the file as it is: the disk is full or gone. Only `end` still writes to it."""
+        if not self._file:
+            return
+        with contextlib.suppress(Exception):  # whatever HDF5 has to say now helps nobody
+            with open(os.devnull, "r+b") as nowhere:
+                os.dup2(nowhere.fileno(), self._file.id.get_vfd_handle())
+            self._file.close()
+        self._file = None
 
     def __enter__(self) -> Self:
         """The file is closed when the block ends."""
@@ -140,49 +291,43 @@ class RowFile:
 
     def __exit__(self, *_: object) -> None:
         """Close the file."""
-        self._file.close()
-
-    def _put(self, place: int, data: bytes | bytearray | memoryview) -> int:
-        self._file.seek(place)
-        written = self._file.write(data)
-        if not written:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return written
+        self.abandon()
+        self._plain.close()
 
 
-def _head(
-    kind: np.dtype[np.void], meta: Mapping[str, Any], room: int = END_BYTES
-) -> tuple[bytes, _Places]:
-    """Everything before the rows, and the places that change later."""
-    import h5py
-
-    words = {key: value for key, value in meta.items() if key != "scene"}
-    image = io.BytesIO()
-    # Version-0 superblock and version-1 object headers: the oldest format, which every reader
-    # knows, and whose parts carry no check sums.
-    with h5py.File(image, "w", libver=("earliest", "v108")) as file:
-        file.attrs["tangere_trace"] = FORMAT
-        _text(file, "meta", json.dumps(words))
-        _text(file, "scene", str(meta.get("scene", "")))
-        end = _text(file, "end", "", room)
-        file["row"] = kind  # apart from the table, whose header stays small
-        table = file.create_dataset("rows", (0,), dtype=file["row"])
-        header = h5py.h5o.get_info(table.id).addr
-        end_place = end.id.get_offset()
-    data = bytearray(image.getvalue())
-    data.extend(bytes(-len(data) % PAGE))
-    found = _messages(data, header)
-    rows = len(data)
-    data[END_OF_FILE : END_OF_FILE + 8] = _bytes(rows)
-    first, after = found[MESSAGE_DATASPACE] + 8, found[MESSAGE_LAYOUT] + 18
-    if first // PAGE != (after - 1) // PAGE:
-        # What lies across two pages is not written in one piece: move everything on.
-        return _head(kind, meta, room + after - first)
-    return bytes(data), _Places(first, after - first, rows, end_place)
+def that_fits(end: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file has room for about its end: without the longest entries, if it is too much."""
+    kept = dict(end)
+    while len(json.dumps(kept).encode()) > END_BYTES:
+        kept.pop(max(kept, key=lambda key: len(json.dumps(kept[key]))))
+    return kept
 
 
-def _bytes(value: int) -> bytes:
-    return value.to_bytes(8, "little")
+def data_set_name(name: str) -> str:
+    """The name of a column as HDF5 takes it: a stroke would be a folder."""
+    return name.replace("%", "%25").replace("/", "%2F")
+
+
+def with_checks(rows: Array, number: int) -> NDArray[np.float64]:
+    """Rows of `tail`: the number of each, counted on from `number`, its numbers, its check."""
+    made = np.empty((len(rows), rows.shape[1] + 2))
+    bits = made.view(np.uint64)
+    bits[:, 0] = number + np.arange(len(rows))
+    made[:, 1:-1] = rows
+    np.bitwise_xor.reduce(bits[:, :-1], axis=1, out=bits[:, -1])
+    return made
+
+
+@contextlib.contextmanager
+def _errors_of_hdf5() -> Iterator[None]:
+    """What HDF5 says in many lines of any kind, as the error of the system behind it."""
+    try:
+        yield
+    except Exception as error:
+        number = re.search(r"errno = (\d+)", str(error))
+        code = int(number[1]) if number else errno.EIO
+        words = os.strerror(code) if number else one_line(error)
+        raise OSError(code, words) from None
 
 
 def _text(file: Any, name: str, text: str, room: int = 1) -> Any:
@@ -192,121 +337,3 @@ def _text(file: Any, name: str, text: str, room: int = 1) -> Any:
     data = text.encode()
     kind = h5py.string_dtype("utf-8", max(room, len(data)))
     return file.create_dataset(name, data=np.array(data.ljust(room, b"\0"), dtype=kind))
-
-
-def _messages(data: bytes | bytearray, header: int) -> dict[int, int]:
-    """Kinds and places of the messages of a version-1 object header."""
-
-    def whole(place: int, size: int) -> int:
-        return int.from_bytes(data[place : place + size], "little")
-
-    found = {}
-    blocks = [(header + 16, whole(header + 8, 4))]
-    for start, size in blocks:
-        place = start
-        while place + 8 <= start + size:
-            kind, length = whole(place, 2), whole(place + 2, 2)
-            place += 8
-            found[kind] = place
-            if kind == MESSAGE_CONTINUED:
-                blocks.append((whole(place, 8), whole(place + 8, 8)))
-            place += length
-    return found
-
-
-# ------------------------------------------------------------------------------------------ reading
-
-
-def read(path: str | os.PathLike[str]) -> tuple[Array, dict[str, Place], dict[str, Any]]:
-    """Rows, columns and meta data of a trace file.
-
-    Raises:
-        SceneError: The file is missing or not a trace, in one line.
-    """
-    where = one_line(path)
-    try:
-        if not Path(path).is_file():
-            fault = "not a file" if Path(path).exists() else "no such trace"
-            raise SceneError(f"{where}: {fault}; check the path")
-        for _ in range(TRIES - 1):
-            before = Path(path).stat().st_size
-            try:
-                return _read(path)
-            except Exception:
-                if Path(path).stat().st_size == before:
-                    raise
-        return _read(path)
-    except SceneError:
-        raise
-    except Exception as error:  # HDF5 meets garbled bytes with errors of any kind
-        raise SceneError(
-            f"{where}: not a readable trace ({one_line(error)}); give a file made by Trace.save "
-            "or by recording"
-        ) from None
-
-
-def _read(path: str | os.PathLike[str]) -> tuple[Array, dict[str, Place], dict[str, Any]]:
-    import h5py
-
-    size = os.stat(path).st_size
-    with h5py.File(_lengthened(path, size), "r") as file:
-        if file.attrs.get("tangere_trace") != FORMAT:
-            raise ValueError("it has no mark of tangere")
-        table = file["rows"]
-        kind = table.dtype
-        if (
-            kind.names is None
-            or kind.itemsize % 8
-            or kind.itemsize * len(table) > size + MISSING_MOST
-        ):
-            raise ValueError("its table is damaged")
-        places = {}
-        for name in kind.names:
-            part, offset = kind.fields[name][:2]
-            if part.base != np.dtype("<f8") or offset % 8:
-                raise ValueError("its columns are damaged")
-            places[name] = Place(offset // 8, part.itemsize // 8)
-        rows = np.empty((len(table), kind.itemsize // 8))
-        if len(table):
-            table.read_direct(rows.view(kind).reshape(-1))
-            there = size - table.id.get_offset()
-            if there < 0:
-                raise ValueError("it breaks off before the first row")
-            rows = rows[: there // kind.itemsize]
-        meta = {
-            **_table(_words(file, "meta")),
-            "scene": _words(file, "scene"),
-            **_table(_words(file, "end") or json.dumps({"end": BROKE_OFF})),
-        }
-        tools = meta.get("tools")
-        if not isinstance(tools, list) or not all(isinstance(tool, str) for tool in tools):
-            raise ValueError("it names no tools")
-        for name in ("time", "fault"):
-            for full in (f"{tool}.{name}" for tool in tools) if len(tools) > 1 else (name,):
-                if places.get(full, Place(0, 0)).width != 1:
-                    raise ValueError(f"it has no column {full!r}")
-        return rows, places, meta
-
-
-def _lengthened(path: str | os.PathLike[str], size: int) -> str | io.BytesIO:
-    """The file, or if its end is missing, a copy in memory with zeros there.
-
-    HDF5 refuses such a file. It is what a loss of power leaves, or a copy that broke off.
-    """
-    with open(path, "rb") as file:
-        head = file.read(END_OF_FILE + 8)
-        missing = int.from_bytes(head[END_OF_FILE:], "little") - size
-        if not head.startswith(SIGNATURE) or not 0 < missing <= MISSING_MOST:
-            return os.fspath(path)
-        return io.BytesIO(head + file.read() + bytes(missing))
-
-
-def _words(file: Any, name: str) -> str:
-    return bytes(file[name][()]).rstrip(b"\0").decode()
-
-
-def _table(text: str) -> dict[str, Any]:
-    table = json.loads(text)
-    if not isinstance(table, dict):
-        raise ValueError("its meta data is damaged")
-    return table

@@ -6,6 +6,7 @@ arrays, SI units, and looks at what was recorded, never at the simulation.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -46,20 +47,33 @@ LEDGER_COLUMNS = {
 def deviation(trace: Trace) -> Array:
     """‖x_h − (x + R c)‖: how far the hand is from the grip of the tool, per tick [m]."""
     grip, _ = _grip(trace)
-    held = trace["tool.position"] + _turned(trace["tool.orientation"], grip)
-    return _size(trace["hand.position"] - held)
+
+    def of(part: Trace) -> Array:
+        held = part["tool.position"] + _turned(part["tool.orientation"], grip)
+        return _size(part["hand.position"] - held)
+
+    return _per_tick(trace, of)
 
 
 def angle_deviation(trace: Trace) -> Array:
     """‖u_c‖, u_c = Log(q_h (q q_c)*): angle between the hand and the grip, per tick [rad]."""
     _, turn = _grip(trace)
-    held = quat_product(trace["tool.orientation"], turn)
-    return _size(rotation_between(held, trace["hand.orientation"]))
+
+    def of(part: Trace) -> Array:
+        held = quat_product(part["tool.orientation"], turn)
+        return _size(rotation_between(held, part["hand.orientation"]))
+
+    return _per_tick(trace, of)
 
 
 def penetration(trace: Trace) -> Array:
     """Deepest overlap of tool and scene per tick [m]; zero when apart."""
     return np.asarray(np.maximum(trace["contact.depth"], 0.0))
+
+
+def _per_tick(trace: Trace, of: Callable[[Trace], Array]) -> Array:
+    """A number per tick, computed in parts: what is needed on the way has many columns."""
+    return np.concatenate([of(part) for part in trace.blocks()])
 
 
 def _grip(trace: Trace) -> tuple[Array, Array]:
@@ -199,9 +213,11 @@ def generated_energy(trace: Trace) -> float:
 
 def late_share(trace: Trace, limit: float = LATE) -> float:
     """Share of ticks that started later than `limit` [s] after their deadline, or were missed."""
-    missed = int(trace["servo.missed"].sum())
-    late = np.count_nonzero(trace["servo.late"] > limit) + missed
-    return late / max(1, len(trace) + missed)
+    missed = late = 0
+    for part in trace.blocks():
+        missed += int(part["servo.missed"].sum())
+        late += int(np.count_nonzero(part["servo.late"] > limit))
+    return (late + missed) / max(1, len(trace) + missed)
 
 
 def stable(trace: Trace) -> bool:
@@ -210,7 +226,7 @@ def stable(trace: Trace) -> bool:
     Deviation below 150 mm, angle below 1.5 rad, and over the last 0.5 s a second difference of the
     coupling's angle below 0.05 rad per sample.
     """
-    if not np.isfinite(trace.rows).all():
+    if not all(np.isfinite(part.rows).all() for part in trace.blocks()):
         return False
     angle = angle_deviation(trace)
     twitch = np.diff(angle[-max(3, round(STABLE_WINDOW * trace.rate)) :], 2)
@@ -293,12 +309,17 @@ class EnergyLedger:
         ledger = cls()
         if not len(trace):
             return ledger
-        columns = [np.asarray(trace[name]) for name in LEDGER_COLUMNS[at]]
-        if at == "device":
-            columns[1], columns[3] = -columns[1], -columns[3]
-        ledger._initial = float(columns[-1][0])
-        ledger._book(columns)
-        ledger._last = [column[-1] for column in columns]
+        for part in trace.blocks():
+            columns = [np.asarray(part[name]) for name in LEDGER_COLUMNS[at]]
+            if at == "device":
+                columns[1], columns[3] = -columns[1], -columns[3]
+            if ledger._last is None:
+                ledger._initial = float(columns[-1][0])
+                ledger._book(columns)
+            else:
+                pairs = zip(ledger._last, columns, strict=True)
+                ledger._book([np.concatenate((last[None], column)) for last, column in pairs])
+            ledger._last = [column[-1] for column in columns]
         ledger.count = len(trace)
         return ledger
 

@@ -1,7 +1,8 @@
-"""From the servo's ring of rows to a file or to memory, beside the servo and without its help."""
+"""From the servos' rings of rows to a file or to memory, beside the servos and without help."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import threading
@@ -17,37 +18,40 @@ import numpy as np
 from tangere.errors import SceneError
 from tangere.geometry.checks import one_line
 from tangere.haptics.layout import NROW
-from tangere.haptics.mailbox import DROPPED, READ
-from tangere.haptics.mailbox import drain as take_rows
-from tangere.maths.vec import Array, LongArray
-from tangere.trace.columns import places_of, row_type
-from tangere.trace.file import RowFile
+from tangere.maths.vec import Array
+from tangere.trace.columns import places_of
+from tangere.trace.events import EVENT, LABEL, new_event, new_label
+from tangere.trace.file import RowFile, that_fits
+from tangere.trace.meta import checked
+from tangere.trace.reading import read
+from tangere.trace.rings import Ring, Rings
+from tangere.trace.rows import JoinedRows, MemoryRows, Rows
 from tangere.trace.trace import Trace
 
-PERIOD = 0.05  # between two looks at the ring [s]; a killed process loses no more than about this
+PERIOD = 0.05  # between two looks at the rings [s]; a killed process loses no more than about this
 SYNC_PERIOD = 1.0  # between two waits for the disk [s]; a loss of power may take this much
-# Rows kept without a file: five minutes at 1 kHz, 168 MB per tool. Older ones make room.
+# Rows kept without a file: five minutes at 1 kHz, 254 MB per tool. Older ones make room.
 KEEP_ROWS = 300_000
-BATCH = 1024  # rows taken at a time
 
 
 class Recorder:
-    """Takes rows out of a ring: into a file that survives a crash, or into memory.
+    """Takes rows out of rings and events from anyone, into a file that survives a crash or memory.
 
-    The servo is the only one that writes to the ring, the recorder the only one that reads. With
-    `start` a thread does it; without, call `drain` at least once per `capacity` rows.
+    A servo is the only one that writes to its ring, the recorder the only one that reads. With
+    `start` a thread does it; without, call `drain` at least once per `capacity` rows. How rows of
+    several rings come together: see `trace.rings`.
 
     When the disk is full or gone, recording to the file stops, `on_fault` is told once in words,
-    and the rows go to memory from then on, so that the session's trace still has them.
+    and all goes to memory from then on, so that the session's trace still has it.
 
     Attributes:
         fault: Why the file ends before the session, or "".
+        rows: Rows taken so far.
     """
 
     def __init__(
         self,
-        ring: Array,
-        at: LongArray,
+        rings: Sequence[Ring],
         path: str | os.PathLike[str] | None = None,
         meta: Mapping[str, Any] | None = None,
         *,
@@ -58,47 +62,75 @@ class Recorder:
         """Make the file, if there is one; nothing is read yet.
 
         Args:
-            ring: Rows, shape (capacity, NROW × tools), of `haptics.mailbox.new_ring`.
-            at: Its counts of rows written, taken and dropped.
+            rings: One for each loop, of `haptics.mailbox.new_ring`: rows, shape (capacity, NROW ×
+                tools of the loop), and counts. With several, `meta` must have the rate.
             path: File to make; None keeps the rows in memory.
             meta: What `Trace.meta` shall say beside `surroundings`; values that JSON knows.
+                `meta["columns"]` names columns of the user's own.
             tools: Names, in the order in which they stand in a row.
             on_fault: Told once when recording to the file stops, from the recorder's thread.
             keep: Rows kept in memory at least; when there are more, the oldest go.
 
         Raises:
-            SceneError: The file cannot be written, or the ring does not fit the tools.
+            SceneError: The file cannot be written, or the rings do not fit the tools.
         """
-        if ring.ndim != 2 or ring.shape[1] != NROW * len(tools):
-            raise SceneError(
-                f"recorder: rows of {len(tools)} tools have {NROW * len(tools)} numbers, the ring "
-                f"has shape {ring.shape}"
-            )
         self.fault = ""
-        self._ring, self._at = ring, at
+        self.rows = 0
         self._tools = tuple(tools)
-        self._meta = {**surroundings(), **(meta or {}), "tools": list(tools)}
-        kind = row_type(places_of(tools), ring.shape[1])
-        self._file = None if path is None else RowFile(path, kind, self._meta)
-        self._batch = np.zeros((BATCH, ring.shape[1]))
+        self._meta = checked({**surroundings(), **(meta or {}), "tools": list(tools)}, "recorder")
+        self._rings = Rings(rings, self._meta.get("rate"))
+        width = self._rings.width
+        if width != NROW * len(tools):
+            raise SceneError(
+                f"recorder: rows of {len(tools)} tools have {NROW * len(tools)} numbers, those of "
+                f"the rings {width}"
+            )
+        self._columns = places_of(tools, self._meta.get("columns"))
+        self._file = None if path is None else RowFile(path, self._columns, width, self._meta)
         self._on_fault = on_fault
         self._keep = keep
         self._kept: deque[Array] = deque()
         self._held = 0  # rows kept
         self._left_out = 0  # rows that had to make room
+        # marked and not stored yet; a deque takes and gives single items from any thread
+        self._marked: deque[tuple[int, int, bytes, float]] = deque()
+        self._labelled: deque[tuple[int, int, bytes]] = deque()
+        self._tables = {"events": np.zeros(0, EVENT), "labels": np.zeros(0, LABEL)}  # in memory
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
         self._trace: Trace | None = None
 
     @property
-    def rows(self) -> int:
-        """Rows taken so far."""
-        return int(self._at[READ])
-
-    @property
     def dropped(self) -> int:
-        """Rows that the servo could not store because the ring was full."""
-        return int(self._at[DROPPED])
+        """Rows that a servo could not store because its ring was full, or that came too late."""
+        return self._rings.dropped + self._rings.late
+
+    def mark(self, tick: int, clock_ns: int, name: str, value: float = 0.0) -> None:
+        """Note an event; from any thread, and without waiting for the disk.
+
+        Args:
+            tick: Of the servo.
+            clock_ns: When it happened, on a clock of the caller's choice [ns].
+            name: Up to 64 bytes in UTF-8.
+            value: Whatever belongs to it.
+
+        Raises:
+            SceneError: The name is too long, or something else than it should be.
+        """
+        self._marked.append(new_event(tick, clock_ns, name, value))
+
+    def label(self, tick: int, clock_ns: int, text: str) -> None:
+        """Begin a trial; from any thread, and without waiting for the disk.
+
+        Args:
+            tick: Of the servo, the first of the trial.
+            clock_ns: When it began, on a clock of the caller's choice [ns].
+            text: Up to 64 bytes in UTF-8; none ends the trial that runs.
+
+        Raises:
+            SceneError: The text is too long, or something else than it should be.
+        """
+        self._labelled.append(new_label(tick, clock_ns, text))
 
     def start(self) -> Self:
         """Record in a thread of its own."""
@@ -121,12 +153,17 @@ class Recorder:
                 self._fail(error)
 
     def drain(self) -> int:
-        """Take everything out of the ring; the count of rows taken."""
-        total = 0
-        while count := take_rows(self._ring, self._at, self._batch):
-            self._store(self._batch[:count])
-            total += count
-        return total
+        """Take everything out of the rings and the queues of events; the count of rows."""
+        return self._drain()
+
+    def _drain(self, *, all_of_it: bool = False) -> int:
+        had = self.rows
+        while len(rows := self._rings.take(all_of_it=all_of_it)):
+            self._store(rows)
+            self.rows += len(rows)
+        self._store_table("events", self._marked)
+        self._store_table("labels", self._labelled)
+        return self.rows - had
 
     def _store(self, rows: Array) -> None:
         if self._file is not None and not self.fault:
@@ -136,7 +173,10 @@ class Recorder:
                 return
             except OSError as error:
                 rows = rows[self._file.count - had :]
+                self._file.abandon()
                 self._fail(error)
+        if not len(rows):
+            return
         self._kept.append(rows.copy())
         self._held += len(rows)
         while self._held - len(self._kept[0]) >= self._keep:
@@ -144,7 +184,22 @@ class Recorder:
             self._held -= gone
             self._left_out += gone
 
-    def _fail(self, error: OSError) -> None:
+    def _store_table(self, name: str, queue: deque[Any]) -> None:
+        """Take what is in a queue now; what comes meanwhile stays there."""
+        if not queue:
+            return
+        taken = [queue.popleft() for _ in range(len(queue))]
+        table = np.array(taken, dtype=self._tables[name].dtype)
+        if self._file is not None and not self.fault:
+            try:
+                self._file.append_table(name, table)
+                return
+            except OSError as error:
+                self._file.abandon()
+                self._fail(error)
+        self._tables[name] = np.concatenate((self._tables[name], table))
+
+    def _fail(self, error: Exception) -> None:
         if not self.fault:
             self.fault = f"recording stopped: {one_line(error)}"
             if self._on_fault is not None:
@@ -162,7 +217,7 @@ class Recorder:
         self._stop.set()
         for thread in self._threads:
             thread.join()
-        self.drain()
+        self._drain(all_of_it=True)
         end = {
             "end": reason,
             "recording": self.fault or "complete",
@@ -171,20 +226,35 @@ class Recorder:
             "stop": datetime.now(UTC).isoformat(timespec="milliseconds"),
             **more,
         }
-        kept = np.concatenate([np.zeros((0, self._ring.shape[1])), *self._kept])
-        if self._file is None:
-            self._trace = Trace(kept, {**self._meta, **end}, self._tools)
-            return self._trace
-        with self._file:
+        kept = np.concatenate([np.zeros((0, self._rings.width)), *self._kept])
+        memory = MemoryRows(kept, self._columns, self._tables["events"], self._tables["labels"])
+        self._kept.clear()
+        rows: Rows = memory
+        if self._file is not None:
+            with self._file:
+                self._end_file(end)
             try:
-                self._file.end(end)
-            except OSError as error:
+                stored = read(self._file.path)
+                stored.limit(self._file.count, self._file.table_counts)
+                rows = JoinedRows(stored, memory) if self.fault else stored
+            except SceneError as error:  # a disk that is gone
                 self._fail(error)
                 end["recording"] = self.fault
-        stored = Trace.load(self._file.path)
-        rows = np.concatenate([stored.rows, kept]) if len(kept) else stored.rows
-        self._trace = Trace(rows, {**stored.meta, **end}, self._tools)
+        self._trace = Trace(rows, {**self._meta, **end}, self._tools)
         return self._trace
+
+    def _end_file(self, end: dict[str, Any]) -> None:
+        assert self._file is not None
+        try:
+            if self.fault:
+                self._file.abandon()
+            self._file.end(that_fits(end))
+        except OSError as error:
+            self._fail(error)
+            end["recording"] = self.fault
+            self._file.abandon()
+            with contextlib.suppress(OSError):  # there is room for this, if there is a disk
+                self._file.end(that_fits(end))
 
     def __enter__(self) -> Self:
         """Record until the block ends."""

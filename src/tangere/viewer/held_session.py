@@ -52,7 +52,7 @@ from tangere.maths.rotations import quat_conjugate, quat_product, quaternion_of,
 from tangere.maths.vec import Array
 from tangere.scene.compile import principal_frame
 from tangere.scene.scene import Scene, Tool
-from tangere.session.replay import without_gaps
+from tangere.session.replay import hand_of, restore
 from tangere.session.session import Session
 from tangere.viewer.contact_controls import scaled, stability
 from tangere.viewer.frame import (
@@ -325,9 +325,8 @@ class HeldSession:
         """Start the session and show it."""
         session, ticks = self._session, 0
         if self._replaying is not None:
-            ticks = len(self._replaying.rows)
-            for rig, was in zip(session.rigs, self._replaying.meta["rigs"], strict=True):
-                rig.memory[:] = was["memory"]  # where each hand was placed
+            ticks = len(self._replaying)
+            restore(session.rigs, self._replaying, settings=False)  # where each hand was placed
         session.start(ticks, record=record)
         self._recorded, self._failed = 0.0, False
         self._recording = record is not None
@@ -372,7 +371,7 @@ class HeldSession:
         from tangere.trace.trace import Trace
 
         if self._file and not self._recording:
-            self._replaying = without_gaps(Trace.load(self._file))
+            self._replaying = hand_of(Trace.load(self._file))
             self._begin_afresh = True
 
     # ------------------------------------------------------------------ between two contact periods

@@ -1,0 +1,415 @@
+"""Trace files read: columns when they are asked for, of every format that there has been.
+
+    format 1   a table `rows`, one record per tick, its fields named like the columns; the records
+               lie one after the other up to the end of the file
+    format 2   see `trace.file`
+
+HDF5 reads through a Python file. Its own driver refuses a file whose writer was killed, and within
+one process it would share the file with a recorder that still writes to it. Only what it cannot
+read this way, such as a file that lost its end with the power, is opened as SWMR readers do.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tangere.errors import SceneError
+from tangere.geometry.checks import one_line, show
+from tangere.maths.vec import Array
+from tangere.trace.columns import COLUMNS, Column
+from tangere.trace.events import EVENT, LABEL, Table
+from tangere.trace.file import FORMAT, data_set_name
+from tangere.trace.meta import checked, parsed
+from tangere.trace.rows import BLOCK_ROWS, Rows
+
+BROKE_OFF = "the recording broke off"
+TRIES = 5  # to read a file that grows meanwhile
+PAUSE = 0.01  # between two of them [s]
+MOST_OPEN = 64  # files held open; further ones close the oldest, which opens again when needed
+WIDEST = 64  # numbers in a column
+# Format 1
+SUPERBLOCK_END = 40  # byte of the superblock, version 0, where the end of the file is told
+MOST_HEAD = 1 << 26  # bytes before the records of a file that lacks its end
+
+T = TypeVar("T")
+_lock = threading.RLock()  # HDF5 has one for everything, too
+_opened: deque[weakref.ref[FileRows]] = deque()  # traces whose files may be open, oldest first
+
+
+def read(path: str | os.PathLike[str]) -> FileRows:
+    """The trace in a file.
+
+    Raises:
+        SceneError: The file is missing or not a trace, in one line.
+    """
+    where = one_line(path)
+    try:
+        there = Path(path)
+        if not there.is_file():
+            fault = "not a file" if there.exists() else "no such trace"
+            raise SceneError(f"{where}: {fault}; check the path")
+        return _patient(there, lambda: _new_rows(there, where))
+    except SceneError:
+        raise
+    except Exception as error:  # HDF5 meets garbled bytes with errors of any kind
+        raise SceneError(
+            f"{where}: not a readable trace ({one_line(error)}); give a file made by Trace.save "
+            "or by recording"
+        ) from None
+
+
+def _patient(path: Path, attempt: Callable[[], T]) -> T:
+    """Try again while the file is being written: what was read may be half old, half new."""
+    for _ in range(TRIES - 1):
+        before = path.stat()
+        try:
+            return attempt()
+        except Exception:
+            after = path.stat()
+            if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns):
+                raise
+            time.sleep(PAUSE)
+    return attempt()
+
+
+class _Handle:
+    """An open file, as Python and as HDF5 see it."""
+
+    def __init__(self, path: Path) -> None:
+        # not buffered: what is being written shall be seen as it is
+        self.plain: IO[bytes] = open(path, "rb", buffering=0)
+        try:
+            self.file = _hdf5(path, self.plain)
+        except BaseException:
+            self.plain.close()
+            raise
+        self.sets: dict[str, Any] = {}
+
+    def text(self, name: str) -> str:
+        return bytes(self.file[name][()]).rstrip(b"\0").decode()
+
+    def now(self, name: str) -> NDArray[Any]:
+        """A data set that its writer sets in place, past everything that HDF5 has kept of it."""
+        data = self.file[name]
+        self.plain.seek(data.id.get_offset())
+        return np.frombuffer(self.plain.read(data.nbytes), data.dtype).reshape(data.shape)
+
+    def column(self, name: str) -> Any:
+        if name not in self.sets:
+            self.sets[name] = self.file["columns"][data_set_name(name)]
+        return self.sets[name]
+
+    def close(self) -> None:
+        self.sets.clear()
+        self.file.close()
+        self.plain.close()
+
+
+def _hdf5(path: Path, plain: IO[bytes]) -> Any:
+    import h5py
+
+    try:
+        return h5py.File(plain, "r")
+    except OSError:
+        plain.seek(0)
+        if plain.read(9)[8:] == b"\0":  # superblock of version 0: format 1, with its end missing
+            return h5py.File(_head_alone(plain), "r")
+        return h5py.File(path, "r", swmr=True, locking=False)
+
+
+def _head_alone(plain: IO[bytes]) -> io.BytesIO:
+    """The beginning of a file, as if it were all; HDF5 refuses a file that is too short."""
+    plain.seek(0)
+    image = bytearray(plain.read(MOST_HEAD))
+    image[SUPERBLOCK_END : SUPERBLOCK_END + 8] = len(image).to_bytes(8, "little")
+    return io.BytesIO(image)
+
+
+# ------------------------------------------------------------------------------------------ rows
+
+
+class FileRows(Rows):
+    """Rows in a file, read when asked for.
+
+    Attributes:
+        path: Where the file is.
+        meta: What it says of the session.
+        layout: Version of its columns.
+    """
+
+    def __init__(self, path: Path, where: str, handle: _Handle) -> None:
+        self.path = path.absolute()
+        self.where = where
+        self._told = handle.text("meta")
+        scene, end = handle.text("scene"), handle.text("end")
+        self.meta = checked(
+            {
+                **parsed(self._told, where),
+                **({"scene": scene} if scene else {}),
+                **(parsed(end, where, "word about the end") if end else {"end": BROKE_OFF}),
+            },
+            where,
+        )
+        self.layout = 1
+        self._count = 0
+        self._most: dict[str, int] = {}
+        self._hold(handle)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def limit(self, rows: int, tables: Mapping[str, int]) -> None:
+        """Leave out what stands after so many rows, events and labels."""
+        self._count = min(self._count, rows)
+        self._most = {name: min(self._most.get(name, 0), most) for name, most in tables.items()}
+
+    def check(self) -> None:
+        """Refuse columns with which no trace can do."""
+        for tool in self.meta["tools"]:
+            for name in ("time", "fault"):
+                full = f"{tool}.{name}" if len(self.meta["tools"]) > 1 else name
+                column = self.columns.get(full)
+                if column is None or column.width != 1 or column.tool != tool:
+                    raise ValueError(f"it has no column {full!r}")
+
+    def _hold(self, handle: _Handle) -> None:
+        """Keep the file open, but not too many of them."""
+        self._handle: _Handle | None = handle
+        self._closer = weakref.finalize(self, handle.close)
+        _opened.append(weakref.ref(self))
+        if len(_opened) > MOST_OPEN:
+            oldest = _opened.popleft()()
+            if oldest is not None:
+                oldest.let_go()
+
+    def let_go(self) -> None:
+        """Close the file; it opens again when needed."""
+        with _lock:
+            self._handle = None
+            self._closer()
+
+    def handle(self) -> _Handle:
+        """The open file.
+
+        Raises:
+            SceneError: It was closed meanwhile, and something else or nothing is there now.
+        """
+        if self._handle is None:
+            try:
+                found = _Handle(self.path)
+            except OSError as error:
+                raise SceneError(
+                    f"{self.where}: the file of this trace cannot be opened again "
+                    f"({one_line(error)}); keep it where it was"
+                ) from None
+            if found.text("meta") != self._told:
+                found.close()
+                raise SceneError(
+                    f"{self.where}: there is another trace in this file now; load it anew"
+                )
+            self._hold(found)
+        assert self._handle is not None
+        return self._handle
+
+    def asked(self, what: str, answer: Callable[[_Handle], T]) -> T:
+        """Something out of the file.
+
+        Raises:
+            SceneError: It cannot be read, in one line.
+        """
+
+        def again() -> T:
+            try:
+                return answer(self.handle())
+            except Exception:
+                self.let_go()
+                raise
+
+        with _lock:
+            try:
+                return _patient(self.path, again)
+            except SceneError:
+                raise
+            except Exception as error:
+                raise SceneError(
+                    f"{self.where}: {what} cannot be read ({one_line(error)}); the file is "
+                    "damaged or its disk is gone"
+                ) from None
+
+
+class RecordRows(FileRows):
+    """Format 1: one record per tick."""
+
+    def __init__(self, path: Path, where: str, handle: _Handle) -> None:
+        super().__init__(path, where, handle)
+        table = handle.file["rows"]
+        kind = table.dtype
+        if kind.names is None or kind.itemsize % 8 or kind.itemsize == 0:
+            raise ValueError("its table is damaged")
+        self._width: int = kind.itemsize // 8
+        self.columns = {}
+        for full in kind.names:
+            part, offset = kind.fields[full][:2]
+            if part.base != np.dtype("<f8") or offset % 8:
+                raise ValueError("its columns are damaged")
+            tool, name = _parts(full, self.meta["tools"])
+            known = COLUMNS.get(name, Column(0, 0, "", "", name))
+            place = {"start": offset // 8, "width": part.itemsize // 8}
+            self.columns[full] = known._replace(**place, tool=tool)
+        self.check()
+        if len(table):
+            self._offset = table.id.get_offset()
+            there = os.fstat(handle.plain.fileno()).st_size - self._offset
+            if there < 0:
+                raise ValueError("it breaks off before the first row")
+            self._count = min(len(table), there // kind.itemsize)
+
+    @property
+    def width(self) -> int:
+        """Numbers in a record."""
+        return self._width
+
+    def read(self, name: str, first: int, last: int) -> Array:
+        """See `Rows.read`."""
+        column = self.columns[name]
+        made = np.empty((last - first, column.width))
+        # the whole record has to be read for one of its columns
+        for at in range(first, last, BLOCK_ROWS):
+            rows = self.matrix(at, min(at + BLOCK_ROWS, last))
+            part = rows[:, column.start : column.start + column.width]
+            made[at - first : at - first + len(rows)] = part
+        return made
+
+    def matrix(self, first: int, last: int) -> Array:
+        """See `Rows.matrix`."""
+        size = 8 * self._width
+
+        def records(handle: _Handle) -> Array:
+            handle.plain.seek(self._offset + first * size)
+            data = handle.plain.read((last - first) * size)
+            return np.frombuffer(data, "<f8").reshape(last - first, self._width)
+
+        return self.asked("rows", records) if last > first else np.zeros((0, self._width))
+
+
+class ColumnRows(FileRows):
+    """Format 2: a data set for each column, and the newest rows apart."""
+
+    def __init__(self, path: Path, where: str, handle: _Handle) -> None:
+        super().__init__(path, where, handle)
+        file = handle.file
+        self.layout = int(file.attrs["layout"])
+        self.columns = {}
+        told = handle.now("stored")
+        rows, events, labels = told.tolist()
+        lengths = [rows]
+        for data in file["columns"].values():
+            if data.dtype != np.dtype("<f8") or data.ndim not in (1, 2):
+                raise ValueError("its columns are damaged")
+            width = 1 if data.ndim == 1 else data.shape[1]
+            start = int(data.attrs["start"])
+            words = [str(data.attrs[key]) for key in ("units", "description", "column", "tool")]
+            column = Column(start, width, *words)
+            if not (0 < width <= WIDEST and 0 <= start < WIDEST * WIDEST):
+                raise ValueError("its columns are damaged")
+            lengths.append(data.shape[0])
+            several = len(self.meta["tools"]) > 1
+            self.columns[f"{column.tool}.{column.name}" if several else column.name] = column
+        self.check()
+        self._stored = min(lengths)
+        self._tail = newest(handle.now("tail"), self._stored)
+        if self._stored < 0 or self.width < max(c.start + c.width for c in self.columns.values()):
+            raise ValueError("its newest rows are damaged")
+        if not np.array_equal(handle.now("stored"), told):
+            raise ValueError("it is written to faster than it can be read")
+        self._most = {"events": events, "labels": labels}
+        self._count = self._stored + len(self._tail)
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row of the newest."""
+        return self._tail.shape[1]
+
+    def read(self, name: str, first: int, last: int) -> Array:
+        """See `Rows.read`."""
+        column = self.columns[name]
+        n = self._stored
+        late = self._tail[max(first - n, 0) : max(last - n, 0)]
+        late = late[:, column.start : column.start + column.width]
+        if first >= n:
+            return late
+
+        def values(handle: _Handle) -> Array:
+            found = handle.column(name)[first : min(last, n)]
+            return np.asarray(found, dtype=np.float64).reshape(-1, column.width)
+
+        early = self.asked(f"column {show(name)}", values)
+        return np.concatenate((early, late)) if len(late) else early
+
+    def events(self) -> Table:
+        """See `Rows.events`."""
+        return self._table("events", EVENT)
+
+    def labels(self) -> Table:
+        """See `Rows.labels`."""
+        return self._table("labels", LABEL)
+
+    def _table(self, name: str, kind: np.dtype[np.void]) -> Table:
+        most = self._most[name]
+        if not most:
+            return np.zeros(0, kind)
+        return self.asked(name, lambda handle: handle.file[name][:most].astype(kind))
+
+
+def newest(tail: Array, stored: int) -> Array:
+    """The rows of `tail` that follow row `stored`, counted from 1, as far as they are whole."""
+    if tail.ndim != 2 or tail.shape[1] < 2 or tail.dtype != np.dtype("<f8"):
+        raise ValueError("its newest rows are damaged")
+    bits = tail.view(np.uint64)
+    whole = np.bitwise_xor.reduce(bits, axis=1) == 0
+    number = np.where(whole, bits[:, 0], 0)
+    later = np.flatnonzero(number > stored)
+    later = later[np.argsort(number[later])]
+    follows = number[later] == stored + 1 + np.arange(len(later), dtype=np.uint64)
+    return tail[later[: int(np.argmin(np.append(follows, False)))], 1:-1]
+
+
+def _parts(full: str, tools: Sequence[str]) -> tuple[str, str]:
+    """Tool and name of a column of format 1."""
+    if len(tools) == 1:
+        return tools[0], full
+    mine = [tool for tool in tools if full.startswith(f"{tool}.")]
+    tool = max(mine, key=len, default="")
+    return tool, full.removeprefix(f"{tool}.")
+
+
+_FORMATS: dict[int, type[RecordRows] | type[ColumnRows]] = {1: RecordRows, FORMAT: ColumnRows}
+
+
+def _new_rows(path: Path, where: str) -> FileRows:
+    with _lock:
+        handle = _Handle(path)
+        try:
+            version = handle.file.attrs.get("tangere_trace")
+            if version is None:
+                raise ValueError("it has no mark of tangere")
+            if version not in _FORMATS:
+                raise SceneError(
+                    f"{where}: a trace of format {show(version)}, this tangere knows up to "
+                    f"{FORMAT}; update tangere"
+                )
+            return _FORMATS[version](path, where, handle)
+        except BaseException:
+            handle.close()
+            raise
