@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 # Where each public name is.
 HOME = {
     "Box": "geometry.shapes",
+    "Buttons": "haptics.workspace",
     "Capsule": "geometry.shapes",
     "Compound": "geometry.shapes",
     "Cone": "geometry.shapes",
@@ -35,8 +36,10 @@ HOME = {
     "Trace": "trace.trace",
     "VirtualCoupling": "haptics.coupling",
     "Volume": "contact.volume.method",
+    "Workspace": "haptics.workspace",
     "contact_volume": "collision.volume",
     "distance": "collision.distance",
+    "effect": "haptics.effects",
     "load": "geometry.files",
 }
 # Whole modules under a short name.
@@ -44,6 +47,7 @@ MODULES = {"devices": "devices", "metrics": "trace.metrics"}
 
 __all__ = [
     "Box",
+    "Buttons",
     "Capsule",
     "Compound",
     "Cone",
@@ -65,10 +69,12 @@ __all__ = [
     "Trace",
     "VirtualCoupling",
     "Volume",
+    "Workspace",
     "__version__",
     "contact_volume",
     "devices",
     "distance",
+    "effect",
     "load",
     "metrics",
 ]
@@ -93,7 +99,9 @@ if TYPE_CHECKING:
         Sphere,
     )
     from tangere.haptics.coupling import DirectCoupling, VirtualCoupling
+    from tangere.haptics.effects import effect
     from tangere.haptics.safety import Safety
+    from tangere.haptics.workspace import Buttons, Workspace
     from tangere.scene.scene import Material, Scene
     from tangere.session.session import Session
     from tangere.simulation import Simulation

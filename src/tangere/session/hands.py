@@ -103,9 +103,15 @@ class Hands:
     @property
     def groups(self) -> list[list[int]]:
         """Numbers of the hands of each loop."""
-        return [
-            [numbers[i] for i in group] for numbers, part in self._parts for group in part.groups
+        return [group for group, _ in self._grouped()]
+
+    def _grouped(self) -> list[tuple[list[int], Loop]]:
+        pairs = [
+            ([numbers[i] for i in group], loop)
+            for numbers, part in self._parts
+            for group, loop in zip(part.groups, part.loops, strict=True)
         ]
+        return sorted(pairs, key=lambda pair: pair[0])
 
     @property
     def running(self) -> bool:

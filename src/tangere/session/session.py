@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 
@@ -31,8 +31,6 @@ from tangere.haptics.layout import (
     FAULT_RECORD,
     HAND_POSITION,
     HAND_QUATERNION,
-    MAX_EFFECTS,
-    MEM_MARKS,
     MEM_OUTSIDE,
     MEM_STARTED,
     NROW,
@@ -67,7 +65,6 @@ from tangere.haptics.layout import (
     new_rig,
 )
 from tangere.haptics.mailbox import post
-from tangere.haptics.pacing import clock_ns
 from tangere.haptics.safety import (
     HAND_INERTIA,
     HAND_MASS,
@@ -76,7 +73,6 @@ from tangere.haptics.safety import (
     stiffest,
     unlimited,
 )
-from tangere.haptics.servo import CTL_NEXT
 from tangere.haptics.tick import run_ticks
 from tangere.haptics.workspace import Buttons, Workspace
 from tangere.maths.rotations import quat_conjugate, quat_product, quaternion_of, rotation_of
@@ -84,11 +80,12 @@ from tangere.scene.compile import principal_frame
 from tangere.scene.files import scene_text
 from tangere.scene.scene import Scene, Tool
 from tangere.session import exits
-from tangere.session.handles import AddedEffect, UserColumns, set_values
+from tangere.session.additions import AddedEffect, Additions, UserColumns
 from tangere.session.hands import Hands, pushes
 from tangere.session.threads import Live
-from tangere.trace.columns import named_memory, named_settings
+from tangere.trace.columns import named_memory, named_settings, places_of
 from tangere.trace.recorder import Recorder, surroundings
+from tangere.trace.rows import MemoryRows
 from tangere.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -110,23 +107,6 @@ TOOL_STEPS = {
 RATES = (100.0, 4000.0)  # of the servo [Hz]
 LONGEST = 1e6  # session [s]
 PLACING = 1.0  # time that a device gets to show its hand before `start` returns [s]
-
-
-class Mark(NamedTuple):
-    """An event."""
-
-    tick: int
-    clock: int  # [ns]
-    name: str
-    value: float
-
-
-class Label(NamedTuple):
-    """The begin of a trial."""
-
-    tick: int
-    clock: int  # [ns]
-    text: str
 
 
 class Session:
@@ -203,12 +183,7 @@ class Session:
             self._configure(index, each.info)
         self._live: Live | None = None
         self._used = False
-        self._effects: list[AddedEffect] = []
-        self._columns: dict[str, UserColumns] = {}
-        self._marks: list[Mark] = []
-        self._labels: list[Label] = []
-        self._trial = ""
-        self._tick = 0  # on the virtual clock
+        self.additions = Additions(self)
 
     @property
     def simulation(self) -> Simulation:
@@ -333,29 +308,7 @@ class Session:
         Raises:
             SceneError: It cannot be compiled, or there are four already.
         """
-        from tangere.haptics.effects import Effect as EffectKind
-
-        made = effect if isinstance(effect, EffectKind) else EffectKind(effect)
-        hand = self._hand(tool)
-        taken = {each.slot for each in self._effects if each.hand == hand}
-        slot = next((i for i in range(MAX_EFFECTS) if i not in taken), None)
-        if slot is None:
-            raise SceneError(f"add_effect: {MAX_EFFECTS} at once are the most: remove one")
-        set_values(self.rigs[hand].effect_values[slot], parameters, power)
-        self.rigs[hand].effects[MAX_EFFECTS + slot] = 0
-        added = AddedEffect(self, made, hand, slot)
-        if self._live is not None:
-            self._live.hands.install(hand, slot, made)
-        else:
-            made.compile()  # what cannot be compiled is refused here, not at the start
-        self._effects.append(added)
-        return added
-
-    def remove_effect(self, added: AddedEffect) -> None:
-        """Let an effect not be called any more."""
-        if added in self._effects:
-            self._effects.remove(added)
-            self.rigs[added.hand].effects[added.slot] = 0
+        return self.additions.add(effect, parameters, power, self._hand(tool))
 
     def columns(self, *names: str, tool: int = 0) -> UserColumns:
         """Numbers of your own in every row of the trace, before the session starts.
@@ -366,36 +319,21 @@ class Session:
         if self._used:
             raise SceneError("columns: the session has started: name them before")
         made = UserColumns(self, hand, names)
-        self._columns[self.scene.tools[hand].name] = made
+        self.additions.columns[self.scene.tools[hand].name] = made
         return made
 
     def mark(self, name: str, value: float = 0.0) -> None:
         """Note an event in the trace, at the servo's next tick."""
-        tick, clock = self._now()
-        self._marks.append(Mark(tick, clock, name, float(value)))
-        for rig in self.rigs:
-            rig.memory[MEM_MARKS] = len(self._marks)
-        if self._live is not None:
-            self._live.recorder.mark(tick, clock, name, float(value))
+        self.additions.mark(name, value)
 
     @property
     def trial(self) -> str:
         """Label of what runs now; `Trace.trials` cuts by it."""
-        return self._trial
+        return self.additions.trial
 
     @trial.setter
     def trial(self, label: str) -> None:
-        tick, clock = self._now()
-        self._trial = label
-        self._labels.append(Label(tick, clock, label))
-        if self._live is not None:
-            self._live.recorder.label(tick, clock, label)
-
-    def _now(self) -> tuple[int, int]:
-        """Number of the next tick, and the clock [ns]."""
-        if self._live is None:
-            return self._tick, round(1e9 * self._tick / self.rate)
-        return int(self._live.hands.loops[0].control[CTL_NEXT]), clock_ns()
+        self.additions.label(label)
 
     def _hand(self, tool: int) -> int:
         if not (isinstance(tool, int) and 0 <= tool < len(self.rigs)):
@@ -449,7 +387,7 @@ class Session:
                     "devices.Scripted, Playback or Hand"
                 )
         self._tabulate(ticks)
-        for added in self._effects:
+        for added in self.additions.effects:
             self.rigs[added.hand].effects[added.slot] = added.effect.compile()
         meta = self._meta("virtual")
         rows = np.zeros((ticks, len(self.rigs), NROW))
@@ -464,12 +402,16 @@ class Session:
             for i, rig in enumerate(self.rigs):
                 run_ticks(rig, first, count, 0.0, block)
                 rows[first : first + count, i] = block[:count]
-            self._tick = first + count
+            self.additions.tick = first + count
             self.turn_seconds.append(time.perf_counter() - begin)
             if each is not None:
                 each()
         meta["end"] = "finished"
-        return Trace(rows.reshape(ticks, -1), meta, [tool.name for tool in self.scene.tools])
+        whole = rows.reshape(ticks, -1)
+        self.additions.see_buttons(whole)
+        tools = [tool.name for tool in self.scene.tools]
+        columns = places_of(tools, meta["columns"])
+        return Trace(MemoryRows(whole, columns, *self.additions.tables()), meta, tools)
 
     def start(self, ticks: int = 0, *, record: str | os.PathLike[str] | None = None) -> None:
         """Open the devices and begin; `wait` and `stop` end it.
@@ -495,7 +437,7 @@ class Session:
                     )
             self._tabulate(ticks)
             hands.prepare(self.rigs, ticks)
-            for added in self._effects:
+            for added in self.additions.effects:
                 hands.install(added.hand, added.slot, added.effect)
             for _ in range(2):  # nothing compiles or grows later, and the servo finds a packet
                 self.contact.send(self.contact.turn())
@@ -505,12 +447,10 @@ class Session:
                 self._meta("real time"),
                 tools=[tool.name for tool in self.scene.tools],
                 on_fault=lambda _: self.tell_fault(FAULT_RECORD),
+                on_rows=self.additions.see_buttons,
             )
             self._live = Live(self, hands, recorder)
-            for mark in self._marks:
-                recorder.mark(*mark)
-            for label in self._labels:
-                recorder.label(*label)
+            self.additions.record_into(recorder)
             self._live.start()
             exits.guard(self)
         except BaseException:
@@ -590,7 +530,7 @@ class Session:
             },
             "device": [device.info.name for device in self.devices],
             "notes": self.notes,
-            "columns": {tool: list(names) for tool, names in self._columns.items()},
+            "columns": {tool: list(names) for tool, names in self.additions.columns.items()},
             "rate": self.rate,
             "period": self.period,
             "latency": self.latency,

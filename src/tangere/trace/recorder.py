@@ -57,6 +57,7 @@ class Recorder:
         *,
         tools: Sequence[str] = ("tool",),
         on_fault: Callable[[str], None] | None = None,
+        on_rows: Callable[[Array], None] | None = None,
         keep: int = KEEP_ROWS,
     ) -> None:
         """Make the file, if there is one; nothing is read yet.
@@ -69,6 +70,7 @@ class Recorder:
                 `meta["columns"]` names columns of the user's own.
             tools: Names, in the order in which they stand in a row.
             on_fault: Told once when recording to the file stops, from the recorder's thread.
+            on_rows: Given the rows as they come, in order, from the recorder's thread.
             keep: Rows kept in memory at least; when there are more, the oldest go.
 
         Raises:
@@ -88,6 +90,7 @@ class Recorder:
         self._columns = places_of(tools, self._meta.get("columns"))
         self._file = None if path is None else RowFile(path, self._columns, width, self._meta)
         self._on_fault = on_fault
+        self._on_rows = on_rows
         self._keep = keep
         self._kept: deque[Array] = deque()
         self._held = 0  # rows kept
@@ -159,6 +162,8 @@ class Recorder:
     def _drain(self, *, all_of_it: bool = False) -> int:
         had = self.rows
         while len(rows := self._rings.take(all_of_it=all_of_it)):
+            if self._on_rows is not None:
+                self._on_rows(rows)
             self._store(rows)
             self.rows += len(rows)
         self._store_table("events", self._marked)
