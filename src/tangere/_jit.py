@@ -275,6 +275,7 @@ def c_procedure(
     def call_c(a: Any, b: Any) -> None:
         function(numba.carray(a, (given,)), numba.carray(b, (filled,)))
 
+    call_c.__module__ = function.__module__
     made = numba.cfunc(numba.void(doubles, doubles), **_OPTIONS)(call_c)
     _KEPT.append(made)
     return function, int(made.address)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 from devices.fakes import FakeService
-from devices.native.world import MODELS, World, find_mouse_library
 from numpy.typing import NDArray
 
+from tangere.bench.vendors.world import MODELS, World, find_mouse_library
 from tangere.devices import forcedimension, openhaptics
 from tangere.devices.browser import Browser, Page
 from tangere.devices.device import Adapter

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from devices.native.world import MODELS, Libraries, World
 from devices.waiting import next_reading, pushed_until, reading, until
 
+from tangere.bench.vendors.world import MODELS, Libraries, World
 from tangere.devices import forcedimension
 from tangere.devices.forcedimension import ForceDimension
 from tangere.devices.native import load_library

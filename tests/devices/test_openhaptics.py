@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from devices.native.world import MODELS, Libraries, World
 from devices.waiting import next_reading, pushed_until, reading, until
 
 from tangere._jit import c_callback, kernel
 from tangere._native import address_of, i8_at
+from tangere.bench.vendors.world import MODELS, Libraries, World
 from tangere.devices import openhaptics
 from tangere.devices.openhaptics import OpenHaptics
 from tangere.errors import DeviceError

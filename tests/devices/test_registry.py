@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from devices.native.world import Libraries, World, find_mouse_library
 
 import tangere as tg
 from tangere import cli
+from tangere.bench.vendors.world import Libraries, World, find_mouse_library
 from tangere.devices import registry
 from tangere.devices.device import Device
 from tangere.devices.registry import ADAPTERS, available, find

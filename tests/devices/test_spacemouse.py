@@ -6,9 +6,9 @@ import time
 
 import numpy as np
 import pytest
-from devices.native.world import Libraries, World, find_mouse_library
 from devices.waiting import reading, until
 
+from tangere.bench.vendors.world import Libraries, World, find_mouse_library
 from tangere.devices import spacemouse
 from tangere.devices.spacemouse import DEAD, SpaceMouse
 from tangere.errors import DeviceError

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from devices.native.world import FIELDS, Libraries, World
 
 from tangere._jit import kernel
 from tangere._native import address_of, c_function
+from tangere.bench.vendors.world import FIELDS, Libraries, World
 from tangere.haptics.hd import ErrorInfo
 
 pytestmark = pytest.mark.nojit

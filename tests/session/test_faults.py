@@ -97,7 +97,7 @@ def until(session: Session, condition: Callable[[], bool]) -> None:
 
 def touching(device: Any, **options: Any) -> Session:
     """A session in real time whose hand presses on the floor."""
-    session = tg.Session(pushed_block(), device=device, safety=SAFE)
+    session = tg.Session(pushed_block(), device=device, safety=SAFE, process=False)
     session.start(**options)  # returns when the hand is placed
     getattr(device, "press", lambda: None)()
     until(session, lambda: felt(session) > 0.3)
@@ -121,7 +121,7 @@ def assert_let_go(trace: tg.Trace, bit: int) -> None:
 
 
 def test_session_without_trouble_records_every_tick(rod: Rod) -> None:
-    session = tg.Session(pushed_block(), device=rod)
+    session = tg.Session(pushed_block(), device=rod, process=False)
     trace = session.run(0.9)
     counters = session.live.hands.counters
     assert counters.ticks == len(trace) == 900

@@ -141,6 +141,7 @@ class Effect:
             def run(given: Any, out: Any) -> None:
                 function(given[:8], given[8:14], given[14], given[15:], out)
 
+            run.__module__ = self.function.__module__  # no kernel of ours is being compiled
             call, address = c_procedure(user_kernel(run), NIN, NOUT)
             given = np.zeros(NIN)
             given[IN_POSE + 3] = 1.0

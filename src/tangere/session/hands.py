@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tangere.haptics.layout import NROW, Rig
-from tangere.haptics.servo import MAX_HANDS, Counters, Loop, counted
+from tangere.haptics.pacing import clock_ns
+from tangere.haptics.servo import CTL_BEGIN, MAX_HANDS, Counters, Loop, counted
 from tangere.session.hand_process import HandProcess
 from tangere.session.local_hands import LocalHands
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from tangere.devices.device import Device, DeviceInfo
     from tangere.haptics.effects import Effect
     from tangere.maths.vec import Array
+
+BEGIN = 0.1  # from the start of several loops to the first tick of all [s]
 
 
 def pushes(device: Device) -> bool:
@@ -76,7 +79,11 @@ class Hands:
                     rigs[i] = rig
 
     def start(self) -> None:
-        """Begin to tick."""
+        """Begin to tick; several loops count from the same moment."""
+        if len(self.loops) > 1:
+            begin = clock_ns() + round(1e9 * BEGIN)
+            for loop in self.loops:
+                loop.control[CTL_BEGIN] = begin
         for _, part in self._parts:
             part.start()
 

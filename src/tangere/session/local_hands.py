@@ -30,7 +30,6 @@ from tangere.haptics.layout import (
 )
 from tangere.haptics.mailbox import post
 from tangere.haptics.servo import (
-    CTL_BEGIN,
     CTL_HEARTBEAT,
     CTL_PARENT,
     Commands,
@@ -54,7 +53,6 @@ JOIN = 2.0  # time that a thread gets to end [s]
 LOOK = 0.05  # time between two looks at the devices [s]
 HANGS = 2.0  # a loop that has not ticked for so long will not [s]
 AGAIN = 1.0  # time between two attempts to open a lost device [s]
-BEGIN = 5e-3  # from the start of the first loop to the first tick of all [s]
 
 
 class LocalHands:
@@ -160,12 +158,10 @@ class LocalHands:
         rig.source[:] = (port.source, TIMED)
 
     def start(self) -> None:
-        """Begin to tick; all loops count from the same moment."""
+        """Begin to tick."""
         for thread in self._threads:
             thread.start()
-        begin = pacing.clock_ns() + round(1e9 * BEGIN)
         for servo in self._servos:
-            servo.loop.control[CTL_BEGIN] = begin
             servo.start()
 
     def pause(self, paused: bool) -> None:

@@ -1,0 +1,1 @@
+"""Vendors' C libraries without devices, to measure and test against: see `world`."""
