@@ -250,6 +250,7 @@ def test_haply_that_is_ready_again_has_no_brake(service: FakeService) -> None:
     with client(service) as device:
         assert until(lambda: service._listeners)
         service.status = {"ready": False}
+        assert until(lambda: "not ready" in (reading(device), device.fault)[1])
         service.tell(name="device-safety-triggered", data={"safety_type": "stall_detected"})
         assert until(lambda: "stalled" in (reading(device), device.fault)[1])
         service.status = {"ready": True}

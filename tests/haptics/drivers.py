@@ -1,7 +1,7 @@
 """Vendors' C functions made with ctypes, in the vendors' axes and units: what they answer is set.
 
-Unlike the libraries of `tangere.bench.vendors.world` they need no compiler, and know no hand: a test gives
-native numbers and looks at native numbers.
+Unlike the libraries of `tangere.bench.vendors.world` they need no compiler, and know no hand: a
+test gives native numbers and looks at native numbers.
 """
 
 from __future__ import annotations
