@@ -67,7 +67,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-HERE = Path(__file__).resolve().parent
+# The C sources are tests' own; a checkout has them, an installed package has not.
+SOURCES = Path(__file__).resolve().parents[4] / "tests" / "devices" / "native"
 MAX_DEVICES, MAX_REPORTS, REPORT = 4, 8192, 16
 
 KINDS = (
@@ -312,6 +313,8 @@ def why_not() -> str:
     """Why the fakes cannot be built here; empty: they can."""
     if sys.platform != "linux":
         return "the fake vendors' libraries are written for Linux"
+    if not SOURCES.is_dir():
+        return "the fake vendors' libraries are built from a checkout of tangere, in tests/devices"
     if compiler() is None:
         return "no C compiler for the fake vendors' libraries: install gcc"
     return ""
@@ -338,7 +341,7 @@ def build(folder: Path) -> Libraries:
     ):
         target.parent.mkdir(parents=True, exist_ok=True)
         command = [str(compiler()), "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-        command += [f"-Wl,-soname,{target.name}", "-o", str(target), str(HERE / source)]
+        command += [f"-Wl,-soname,{target.name}", "-o", str(target), str(SOURCES / source)]
         done = subprocess.run(
             [*command, "-lm", "-lpthread"], capture_output=True, text=True, check=False
         )
