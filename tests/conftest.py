@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tangere._jit import JIT_DISABLED
-from tangere.bench.vendors.world import Libraries, World, build, why_not
+from tangere.fakes.vendors import Libraries, World, build, why_not
 
 # Pictures are drawn to files, also where a screen exists.
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -68,7 +68,7 @@ def vendor_libraries(tmp_path_factory: pytest.TempPathFactory) -> Libraries:
 
 @pytest.fixture
 def world(vendor_libraries: Libraries, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    """A world that drivers opened from here live in; see `tangere.bench.vendors.world`."""
+    """A world that drivers opened from here live in; see `tangere.fakes.vendors`."""
     made = World(tmp_path / "world")
     for name, value in vendor_libraries.environment(made).items():
         monkeypatch.setenv(name, value)

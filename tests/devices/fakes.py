@@ -1,7 +1,7 @@
 """Haply's service without a device: it records what it is told.
 
 It is written from the vendor's description, in the vendor's units and axes, and knows nothing of
-tangere. Vendors' libraries are in `tangere.bench.vendors.world`.
+tangere. Vendors' libraries are in `tangere.fakes.vendors`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ import pytest
 from devices.fakes import FakeService
 from numpy.typing import NDArray
 
-from tangere.bench.vendors.world import MODELS, World, find_mouse_library
 from tangere.devices import forcedimension, openhaptics
 from tangere.devices.browser import Browser, Page
 from tangere.devices.device import Adapter
@@ -24,6 +23,7 @@ from tangere.devices.haply import Haply
 from tangere.devices.openhaptics import OpenHaptics
 from tangere.devices.simulated import DeviceModel, Hand, Scripted
 from tangere.devices.spacemouse import SpaceMouse
+from tangere.fakes.vendors import MODELS, World, find_mouse_library
 
 Vector = NDArray[np.float64]
 X, Y, Z = np.eye(3)

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from devices.waiting import next_reading, pushed_until, reading, until
 
-from tangere.bench.vendors.world import MODELS, Libraries, World
 from tangere.devices import forcedimension
 from tangere.devices.forcedimension import ForceDimension
 from tangere.devices.native import load_library
 from tangere.errors import DeviceError
+from tangere.fakes.vendors import MODELS, Libraries, World
 from tangere.haptics import dhd
 from tangere.haptics.layout import (
     FAULT_READ,

@@ -13,10 +13,10 @@ from devices.waiting import next_reading, pushed_until, reading, until
 
 from tangere._jit import c_callback, kernel
 from tangere._native import address_of, i8_at
-from tangere.bench.vendors.world import MODELS, Libraries, World
 from tangere.devices import openhaptics
 from tangere.devices.openhaptics import OpenHaptics
 from tangere.errors import DeviceError
+from tangere.fakes.vendors import MODELS, Libraries, World
 from tangere.haptics import hd
 from tangere.haptics.layout import (
     FAULT_READ,

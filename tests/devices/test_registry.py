@@ -10,13 +10,13 @@ import pytest
 
 import tangere as tg
 from tangere import cli
-from tangere.bench.vendors.world import Libraries, World, find_mouse_library
 from tangere.devices import registry
 from tangere.devices.device import Device
 from tangere.devices.registry import ADAPTERS, available, find
 from tangere.devices.selftest import self_test
 from tangere.devices.simulated import Scripted
 from tangere.errors import DeviceError
+from tangere.fakes.vendors import Libraries, World, find_mouse_library
 
 pytestmark = pytest.mark.nojit
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from devices.waiting import reading, until
 
-from tangere.bench.vendors.world import Libraries, World, find_mouse_library
 from tangere.devices import spacemouse
 from tangere.devices.spacemouse import DEAD, SpaceMouse
 from tangere.errors import DeviceError
+from tangere.fakes.vendors import Libraries, World, find_mouse_library
 from tangere.haptics.layout import NREAD, READ_POSITION, READ_QUATERNION, READ_VELOCITY
 
 pytestmark = pytest.mark.nojit

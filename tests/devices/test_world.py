@@ -10,7 +10,7 @@ import pytest
 
 from tangere._jit import kernel
 from tangere._native import address_of, c_function
-from tangere.bench.vendors.world import FIELDS, Libraries, World
+from tangere.fakes.vendors import FIELDS, Libraries, World
 from tangere.haptics.hd import ErrorInfo
 
 pytestmark = pytest.mark.nojit

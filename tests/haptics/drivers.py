@@ -1,6 +1,6 @@
 """Vendors' C functions made with ctypes, in the vendors' axes and units: what they answer is set.
 
-Unlike the libraries of `tangere.bench.vendors.world` they need no compiler, and know no hand: a
+Unlike the libraries of `tangere.fakes.vendors` they need no compiler, and know no hand: a
 test gives native numbers and looks at native numbers.
 """
 

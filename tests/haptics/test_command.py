@@ -7,7 +7,13 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from haptics.hands import (
+from haptics.test_reading import bits, rotation, swinging_rig
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import quaternions
+
+from tangere._jit import JIT_DISABLED
+from tangere.fakes.rigs import (
     DT,
     PLAIN,
     free_rig,
@@ -17,12 +23,6 @@ from haptics.hands import (
     run_in_touch,
     send_packet,
 )
-from haptics.test_reading import bits, rotation, swinging_rig
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from strategies import quaternions
-
-from tangere._jit import JIT_DISABLED
 from tangere.haptics.coupling import DirectCoupling, VirtualCoupling
 from tangere.haptics.layout import (
     FAULT_LIMIT,

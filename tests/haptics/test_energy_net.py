@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from haptics.arms import COUPLINGS, WIDE, late_contact, lean, swing
-from haptics.hands import DT, free_rig, packet, run, run_in_touch, send_packet
 
+from tangere.fakes.arms import COUPLINGS, WIDE, late_contact, lean, swing
+from tangere.fakes.rigs import DT, free_rig, packet, run, run_in_touch, send_packet
 from tangere.haptics.energy_net import FALL, FORGIVE, HEAD, LEAK, RISE
 from tangere.haptics.layout import (
     CONTACT_HELD,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from haptics.hands import DT, packet, pressing_rig, reading, run, send_packet, send_reading
 
+from tangere.fakes.rigs import DT, packet, pressing_rig, reading, run, send_packet, send_reading
 from tangere.haptics.force_state import MOST_FAULTS
 from tangere.haptics.layout import (
     FAULT_ESCAPE,

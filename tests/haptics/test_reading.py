@@ -7,7 +7,11 @@ from math import inf
 
 import numpy as np
 import pytest
-from haptics.hands import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import quaternions
+
+from tangere.fakes.rigs import (
     DT,
     PLAIN,
     free_rig,
@@ -17,10 +21,6 @@ from haptics.hands import (
     run_in_touch,
     send_reading,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from strategies import quaternions
-
 from tangere.haptics.layout import (
     FAULT_JUMP,
     FORCE_ACTIVE,

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from haptics.hands import DT, free_rig, packet, pressing_rig, run_in_touch, send_packet
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tangere._clock import PORTABLE
 from tangere.errors import SceneError
+from tangere.fakes.rigs import DT, free_rig, packet, pressing_rig, run_in_touch, send_packet
 from tangere.haptics import servo
 from tangere.haptics.layout import (
     FAULT_ESCAPE,
@@ -342,7 +342,7 @@ import atexit, sys, time
 atexit.register(lambda: print(newest_command(rig)[:6].tolist()))  # registered first, runs last
 sys.path.insert(0, {tests!r})
 import numpy as np
-from haptics.hands import packet, pressing_rig, send_packet
+from tangere.fakes.rigs import packet, pressing_rig, send_packet
 from haptics.test_servo import FOREVER, newest_command
 rig = pressing_rig(1, FOREVER)
 send_packet(rig, packet(1, 0.0))
@@ -365,7 +365,7 @@ def test_the_end_of_the_program_is_zero_force() -> None:
 WITHOUT_CLOCK = """
 import sys
 sys.path.insert(0, {tests!r})
-from haptics.hands import packet, pressing_rig, send_packet
+from tangere.fakes.rigs import packet, pressing_rig, send_packet
 from haptics.test_servo import FOREVER, LONG, newest_command
 from tangere.haptics.servo import Servo
 rig = pressing_rig(1, FOREVER)

@@ -6,7 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from haptics.hands import (
+
+from tangere.contact_planes import (
+    PLANE_STIFFNESS,
+)
+from tangere.fakes.rigs import (
     DEPTH,
     DT,
     STIFFNESS,
@@ -18,10 +22,6 @@ from haptics.hands import (
     run_in_touch,
     send_packet,
     send_reading,
-)
-
-from tangere.contact_planes import (
-    PLANE_STIFFNESS,
 )
 from tangere.haptics import layout
 from tangere.haptics.coupling import DirectCoupling

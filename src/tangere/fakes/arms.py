@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from haptics.hands import DT, free_rig, packet, run, send_packet
 
 from tangere.devices.simulated import DeviceModel, Hand
+from tangere.fakes.rigs import DT, free_rig, packet, run, send_packet
 from tangere.haptics.arm import ARM_GIVEN
 from tangere.haptics.coupling import DirectCoupling, VirtualCoupling
 from tangere.haptics.layout import (

@@ -68,7 +68,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 # The C sources are tests' own; a checkout has them, an installed package has not.
-SOURCES = Path(__file__).resolve().parents[4] / "tests" / "devices" / "native"
+SOURCES = Path(__file__).resolve().parents[3] / "tests" / "devices" / "native"
 MAX_DEVICES, MAX_REPORTS, REPORT = 4, 8192, 16
 
 KINDS = (

@@ -1,4 +1,4 @@
-"""Rigs for tests of tick, safety and servo: a hand that presses a tool against a plane."""
+"""Rigs without a session: a hand that presses a tool against a plane."""
 
 from __future__ import annotations
 

@@ -1,1 +1,0 @@
-"""Vendors' C libraries without devices, to measure and test against: see `world`."""

@@ -1,0 +1,1 @@
+"""What tangere is tried on without hardware: vendors, hands, and a program that holds one."""
