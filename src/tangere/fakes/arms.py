@@ -81,6 +81,7 @@ class Run:
 
     @property
     def force(self) -> Array:
+        """Force sent [N]."""
         return self.rows[:, ROW_SENT : ROW_SENT + 3]
 
     @property
@@ -90,10 +91,12 @@ class Run:
 
     @property
     def rms(self) -> float:
+        """Root mean square of the steps [N]."""
         return float(np.sqrt((self.steps**2).mean()))
 
     @property
     def net(self) -> Array:
+        """Share of the force that the net lets through."""
         return self.rows[:, ROW_NET]
 
 
