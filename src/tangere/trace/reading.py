@@ -29,7 +29,7 @@ from tangere.geometry.checks import one_line, show
 from tangere.maths.vec import Array
 from tangere.trace.columns import COLUMNS, Column
 from tangere.trace.events import EVENT, LABEL, Table
-from tangere.trace.file import FORMAT, data_set_name
+from tangere.trace.file import FORMAT
 from tangere.trace.meta import checked, parsed
 from tangere.trace.rows import BLOCK_ROWS, Rows
 
@@ -94,7 +94,6 @@ class _Handle:
         except BaseException:
             self.plain.close()
             raise
-        self.sets: dict[str, Any] = {}
 
     def text(self, name: str) -> str:
         return bytes(self.file[name][()]).rstrip(b"\0").decode()
@@ -105,13 +104,7 @@ class _Handle:
         self.plain.seek(data.id.get_offset())
         return np.frombuffer(self.plain.read(data.nbytes), data.dtype).reshape(data.shape)
 
-    def column(self, name: str) -> Any:
-        if name not in self.sets:
-            self.sets[name] = self.file["columns"][data_set_name(name)]
-        return self.sets[name]
-
     def close(self) -> None:
-        self.sets.clear()
         self.file.close()
         self.plain.close()
 
@@ -313,23 +306,21 @@ class ColumnRows(FileRows):
         self.columns = {}
         told = handle.now("stored")
         rows, events, labels = told.tolist()
-        lengths = [rows]
+        stored = file["rows"]
+        if stored.dtype != np.dtype("<f8") or stored.ndim != 2:
+            raise ValueError("its rows are damaged")
         for data in file["columns"].values():
-            if data.dtype != np.dtype("<f8") or data.ndim not in (1, 2):
-                raise ValueError("its columns are damaged")
-            width = 1 if data.ndim == 1 else data.shape[1]
-            start = int(data.attrs["start"])
+            start, width = int(data.attrs["start"]), int(data.attrs["width"])
             words = [str(data.attrs[key]) for key in ("units", "description", "column", "tool")]
             column = Column(start, width, *words)
-            if not (0 < width <= WIDEST and 0 <= start < WIDEST * WIDEST):
+            if not (0 < width <= WIDEST and 0 <= start <= stored.shape[1] - width):
                 raise ValueError("its columns are damaged")
-            lengths.append(data.shape[0])
             several = len(self.meta["tools"]) > 1
             self.columns[f"{column.tool}.{column.name}" if several else column.name] = column
         self.check()
-        self._stored = min(lengths)
+        self._stored = min(rows, len(stored))
         self._tail = newest(handle.now("tail"), self._stored)
-        if self._stored < 0 or self.width < max(c.start + c.width for c in self.columns.values()):
+        if self._stored < 0 or self.width != stored.shape[1]:
             raise ValueError("its newest rows are damaged")
         if not np.array_equal(handle.now("stored"), told):
             raise ValueError("it is written to faster than it can be read")
@@ -338,23 +329,29 @@ class ColumnRows(FileRows):
 
     @property
     def width(self) -> int:
-        """Numbers in a row of the newest."""
+        """See `Rows.width`."""
         return self._tail.shape[1]
 
     def read(self, name: str, first: int, last: int) -> Array:
         """See `Rows.read`."""
         column = self.columns[name]
+        return self._numbers(
+            slice(column.start, column.start + column.width), first, last, f"column {show(name)}"
+        )
+
+    def matrix(self, first: int, last: int) -> Array:
+        """See `Rows.matrix`."""
+        return self._numbers(slice(0, self.width), first, last, "rows")
+
+    def _numbers(self, which: slice, first: int, last: int, what: str) -> Array:
         n = self._stored
-        late = self._tail[max(first - n, 0) : max(last - n, 0)]
-        late = late[:, column.start : column.start + column.width]
+        late = self._tail[max(first - n, 0) : max(last - n, 0), which]
         if first >= n:
             return late
-
-        def values(handle: _Handle) -> Array:
-            found = handle.column(name)[first : min(last, n)]
-            return np.asarray(found, dtype=np.float64).reshape(-1, column.width)
-
-        early = self.asked(f"column {show(name)}", values)
+        early = self.asked(
+            what,
+            lambda handle: np.asarray(handle.file["rows"][first : min(last, n), which], np.float64),
+        )
         return np.concatenate((early, late)) if len(late) else early
 
     def events(self) -> Table:
