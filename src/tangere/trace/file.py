@@ -87,6 +87,7 @@ class RowFile:
         width: int,
         meta: Mapping[str, Any],
         *,
+        layout: int = LAYOUT,
         growing: bool = True,
     ) -> None:
         """Create the file, without rows; an existing one is replaced.
@@ -96,6 +97,7 @@ class RowFile:
             columns: Of `places_of`.
             width: Numbers in a row; those that no column names are kept as well.
             meta: What JSON can say.
+            layout: Version of the columns.
             growing: False leaves out `tail`: rows are safe when the file is closed, not before.
 
         Raises:
@@ -108,6 +110,7 @@ class RowFile:
         self._block = np.zeros((BLOCK, width))
         self._room = 2 * self._block.nbytes
         self._growing = growing
+        self._layout = layout
         words = {key: value for key, value in meta.items() if key != "scene"}
         try:
             text = json.dumps(words)
@@ -138,7 +141,7 @@ class RowFile:
         text_type = h5py.string_dtype("utf-8", TEXT_BYTES)
         with h5py.File(draft, "w", libver=LIBRARY) as file:
             file.attrs["tangere_trace"] = FORMAT
-            file.attrs["layout"] = LAYOUT
+            file.attrs["layout"] = self._layout
             _text(file, "meta", meta)
             _text(file, "scene", scene)
             end = _text(file, "end", "", END_BYTES)
@@ -307,8 +310,8 @@ def that_fits(end: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def data_set_name(name: str) -> str:
-    """The name of a column as HDF5 takes it: a stroke would be a folder."""
-    return name.replace("%", "%25").replace("/", "%2F")
+    """The name of a column as HDF5 takes it: a stroke would be a folder, a dot the same one."""
+    return "%2E" if name == "." else name.replace("%", "%25").replace("/", "%2F")
 
 
 def with_checks(rows: Array, number: int) -> NDArray[np.float64]:

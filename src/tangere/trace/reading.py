@@ -4,9 +4,10 @@
                lie one after the other up to the end of the file
     format 2   see `trace.file`
 
-HDF5 reads through a Python file. Its own driver refuses a file whose writer was killed, and within
-one process it would share the file with a recorder that still writes to it. Only what it cannot
-read this way, such as a file that lost its end with the power, is opened as SWMR readers do.
+HDF5 reads through a Python file. Its own driver refuses a file whose writer was killed, unless it is
+told to read as a SWMR reader, which on a damaged file tries again for minutes; and within one
+process it would share the file with a recorder that still writes to it. A file that lost its end,
+with the power or on its way, is read as if there were zeros: every row before that can be had.
 """
 
 from __future__ import annotations
@@ -38,9 +39,11 @@ TRIES = 5  # to read a file that grows meanwhile
 PAUSE = 0.01  # between two of them [s]
 MOST_OPEN = 64  # files held open; further ones close the oldest, which opens again when needed
 WIDEST = 64  # numbers in a column
-# Format 1
-SUPERBLOCK_END = 40  # byte of the superblock, version 0, where the end of the file is told
-MOST_HEAD = 1 << 26  # bytes before the records of a file that lacks its end
+# Byte of the superblock where the end of the file is told, by the superblock's version: format 1
+# has the first, format 2 the others
+SUPERBLOCK_END = {0: 40, 2: 28, 3: 28}
+LONGEST_SUPERBLOCK = 48
+MOST_BYTES = 1 << 48  # in a file; more is a damaged superblock
 
 T = TypeVar("T")
 _lock = threading.RLock()  # HDF5 has one for everything, too
@@ -72,15 +75,23 @@ def read(path: str | os.PathLike[str]) -> FileRows:
 def _patient(path: Path, attempt: Callable[[], T]) -> T:
     """Try again while the file is being written: what was read may be half old, half new."""
     for _ in range(TRIES - 1):
-        before = path.stat()
+        before = _state(path)
         try:
             return attempt()
         except Exception:
-            after = path.stat()
-            if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns):
+            if before == _state(path):
                 raise
             time.sleep(PAUSE)
     return attempt()
+
+
+def _state(path: Path) -> tuple[int, int]:
+    """Length and age of a file, or zeros if it is gone."""
+    try:
+        now = path.stat()
+    except OSError:
+        return 0, 0
+    return now.st_size, now.st_mtime_ns
 
 
 class _Handle:
@@ -90,7 +101,7 @@ class _Handle:
         # not buffered: what is being written shall be seen as it is
         self.plain: IO[bytes] = open(path, "rb", buffering=0)
         try:
-            self.file = _hdf5(path, self.plain)
+            self.file = _hdf5(self.plain)
         except BaseException:
             self.plain.close()
             raise
@@ -109,24 +120,49 @@ class _Handle:
         self.plain.close()
 
 
-def _hdf5(path: Path, plain: IO[bytes]) -> Any:
+def _hdf5(plain: IO[bytes]) -> Any:
     import h5py
 
     try:
         return h5py.File(plain, "r")
     except OSError:
         plain.seek(0)
-        if plain.read(9)[8:] == b"\0":  # superblock of version 0: format 1, with its end missing
-            return h5py.File(_head_alone(plain), "r")
-        return h5py.File(path, "r", swmr=True, locking=False)
+        head = plain.read(LONGEST_SUPERBLOCK)
+        place = SUPERBLOCK_END.get(head[8] if len(head) == LONGEST_SUPERBLOCK else -1)
+        there = plain.seek(0, io.SEEK_END)
+        told = 0 if place is None else int.from_bytes(head[place : place + 8], "little")
+        if not there < told < MOST_BYTES:
+            raise
+        return h5py.File(_Padded(plain, told), "r")
 
 
-def _head_alone(plain: IO[bytes]) -> io.BytesIO:
-    """The beginning of a file, as if it were all; HDF5 refuses a file that is too short."""
-    plain.seek(0)
-    image = bytearray(plain.read(MOST_HEAD))
-    image[SUPERBLOCK_END : SUPERBLOCK_END + 8] = len(image).to_bytes(8, "little")
-    return io.BytesIO(image)
+class _Padded(io.RawIOBase):
+    """A file that lost its end, with zeros there; HDF5 refuses one that is too short."""
+
+    def __init__(self, plain: IO[bytes], size: int) -> None:
+        self._plain, self._size, self._at = plain, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + (0, self._at, self._size)[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer_out: Any) -> int:
+        room = memoryview(buffer_out).cast("B")
+        count = max(0, min(len(room), self._size - self._at))
+        self._plain.seek(self._at)
+        found = self._plain.read(count)
+        room[:count] = found.ljust(count, b"\0")
+        self._at += count
+        return count
 
 
 # ------------------------------------------------------------------------------------------ rows
@@ -403,7 +439,7 @@ def _new_rows(path: Path, where: str) -> FileRows:
                 raise ValueError("it has no mark of tangere")
             if version not in _FORMATS:
                 raise SceneError(
-                    f"{where}: a trace of format {show(version)}, this tangere knows up to "
+                    f"{where}: a trace of format {show(np.asarray(version).tolist())}, this tangere knows up to "
                     f"{FORMAT}; update tangere"
                 )
             return _FORMATS[version](path, where, handle)
