@@ -4,10 +4,10 @@
                lie one after the other up to the end of the file
     format 2   see `trace.file`
 
-HDF5 reads through a Python file. Its own driver refuses a file whose writer was killed, unless it is
-told to read as a SWMR reader, which on a damaged file tries again for minutes; and within one
+HDF5 reads through a Python file. Its own driver refuses a file whose writer was killed, unless it
+reads as SWMR readers do, and then it tries for minutes to read a damaged one; and within one
 process it would share the file with a recorder that still writes to it. A file that lost its end,
-with the power or on its way, is read as if there were zeros: every row before that can be had.
+with the power or on its way, is read as if there were zeros: the rows before can be had.
 """
 
 from __future__ import annotations
@@ -102,6 +102,7 @@ class _Handle:
         self.plain: IO[bytes] = open(path, "rb", buffering=0)
         try:
             self.file = _hdf5(self.plain)
+            self.lost_end = self.file.id.get_filesize() > os.fstat(self.plain.fileno()).st_size
         except BaseException:
             self.plain.close()
             raise
@@ -217,7 +218,7 @@ class FileRows(Rows):
         self._handle: _Handle | None = handle
         self._closer = weakref.finalize(self, handle.close)
         _opened.append(weakref.ref(self))
-        if len(_opened) > MOST_OPEN:
+        while len(_opened) > MOST_OPEN:
             oldest = _opened.popleft()()
             if oldest is not None:
                 oldest.let_go()
@@ -354,7 +355,7 @@ class ColumnRows(FileRows):
             several = len(self.meta["tools"]) > 1
             self.columns[f"{column.tool}.{column.name}" if several else column.name] = column
         self.check()
-        self._stored = min(rows, len(stored))
+        self._stored = min(rows, len(stored), _rows_before(stored, handle))
         self._tail = newest(handle.now("tail"), self._stored)
         if self._stored < 0 or self.width != stored.shape[1]:
             raise ValueError("its newest rows are damaged")
@@ -405,6 +406,21 @@ class ColumnRows(FileRows):
         return self.asked(name, lambda handle: handle.file[name][:most].astype(kind))
 
 
+def _rows_before(rows: Any, handle: _Handle) -> int:
+    """How many rows are in chunks that lie within the file, if it lost its end."""
+    there = os.fstat(handle.plain.fileno()).st_size
+    whole = len(rows)
+
+    def look(chunk: Any) -> None:
+        nonlocal whole
+        if chunk.byte_offset + chunk.size > there:
+            whole = min(whole, chunk.chunk_offset[0])
+
+    if handle.lost_end:
+        rows.id.chunk_iter(look)
+    return whole
+
+
 def newest(tail: Array, stored: int) -> Array:
     """The rows of `tail` that follow row `stored`, counted from 1, as far as they are whole."""
     if tail.ndim != 2 or tail.shape[1] < 2 or tail.dtype != np.dtype("<f8"):
@@ -439,8 +455,8 @@ def _new_rows(path: Path, where: str) -> FileRows:
                 raise ValueError("it has no mark of tangere")
             if version not in _FORMATS:
                 raise SceneError(
-                    f"{where}: a trace of format {show(np.asarray(version).tolist())}, this tangere knows up to "
-                    f"{FORMAT}; update tangere"
+                    f"{where}: a trace of format {show(np.asarray(version).tolist())}, this "
+                    f"tangere knows up to {FORMAT}; update tangere"
                 )
             return _FORMATS[version](path, where, handle)
         except BaseException:
