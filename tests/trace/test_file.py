@@ -393,16 +393,24 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return file.path
 
 
-def test_cut_files_say_so_or_give_what_is_there(whole: Path, tmp_path: Path) -> None:
-    data, cut_path = whole.read_bytes(), tmp_path / "cut.h5"
-    lengths = set()
-    for cut in np.linspace(0, len(data) - 1, 60).astype(int).tolist():
+@pytest.mark.parametrize("ended", [True, False])
+def test_cut_files_say_so_or_give_what_is_there(tmp_path: Path, ended: bool) -> None:
+    """Rows of noise, so that most of the file is rows: cut there, the blocks before are left."""
+    rows = np.random.default_rng(4).normal(size=(8 * BLOCK + 20, NROW))
+    with new_file(tmp_path / "a.h5") as file:
+        file.append(rows)
+        if ended:
+            file.end({"end": "done"})
+    data, cut_path = (tmp_path / "a.h5").read_bytes(), tmp_path / "cut.h5"
+    lengths = []
+    for cut in np.linspace(0, len(data) - 1, 24).astype(int).tolist():
         cut_path.write_bytes(data[:cut])
         trace = loaded_or_told(cut_path)
         if trace is not None:
-            lengths.add(len(trace))
-            assert np.array_equal(trace.rows, numbered_rows(0, len(trace)))
-    assert {0, BLOCK} <= lengths, "the first block is there although the last rows are not"
+            lengths.append(len(trace))
+            assert np.array_equal(trace.rows, rows[: len(trace)])
+    assert lengths == sorted(lengths)
+    assert len(set(lengths)) > 4
 
 
 GARBLED = """

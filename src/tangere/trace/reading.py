@@ -17,6 +17,7 @@ import os
 import threading
 import time
 import weakref
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -30,7 +31,7 @@ from tangere.geometry.checks import one_line, show
 from tangere.maths.vec import Array
 from tangere.trace.columns import COLUMNS, Column
 from tangere.trace.events import EVENT, LABEL, Table
-from tangere.trace.file import FORMAT
+from tangere.trace.file import BLOCK, FORMAT
 from tangere.trace.meta import checked, parsed
 from tangere.trace.rows import BLOCK_ROWS, Rows
 
@@ -407,18 +408,19 @@ class ColumnRows(FileRows):
 
 
 def _rows_before(rows: Any, handle: _Handle) -> int:
-    """How many rows are in chunks that lie within the file, if it lost its end."""
-    there = os.fstat(handle.plain.fileno()).st_size
-    whole = len(rows)
+    """How many rows can be read, if the file lost its end: the blocks lie there in order."""
+    if not handle.lost_end:
+        return len(rows)
 
-    def look(chunk: Any) -> None:
-        nonlocal whole
-        if chunk.byte_offset + chunk.size > there:
-            whole = min(whole, chunk.chunk_offset[0])
+    def is_lost(block: int) -> bool:
+        try:
+            rows[block * BLOCK]
+        except Exception:  # HDF5 meets garbled bytes with errors of any kind
+            return True
+        return False
 
-    if handle.lost_end:
-        rows.id.chunk_iter(look)
-    return whole
+    blocks = range(-(-len(rows) // BLOCK))
+    return min(len(rows), BLOCK * bisect_left(blocks, True, key=is_lost))
 
 
 def newest(tail: Array, stored: int) -> Array:
