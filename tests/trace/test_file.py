@@ -321,7 +321,7 @@ def test_a_format_of_the_future_is_refused(tmp_path: Path) -> None:
 
 NAN, INF = float("nan"), float("inf")
 KINDS: list[Any] = [None, True, -1, 1.5, NAN, 10**400, "text", [], [1], {"a": 1}]
-DAMAGES = {
+DAMAGES: dict[str, list[Any]] = {
     "tools": [None, 3, "tool", [], [1], ["tool", "tool"], [""], {"tool": 1}],
     "rate": [None, "fast", 0.0, -1.0, NAN, INF, [1000.0], True, 10**400, 1e-310],
     "period": [None, 0, -2, 1.5, "1", NAN],

@@ -374,6 +374,10 @@ def record(path, newest):
         due = int((time.monotonic() - begin) * RATE)
         for row in numbered_rows(done, due - done, 2):
             push(ring, at, 8192, row, 2 * NROW)
+        if due > done:
+            recorder.mark(done, 0, "first of some", done)
+        if done // 1000 != due // 1000:
+            recorder.label(done, 0, f"trial {done}")
         done = max(done, due)
         newest[0] = done
         time.sleep(0.002)
@@ -431,6 +435,14 @@ def kill_in_the_middle(writer: subprocess.Popen[str], folder: Path, times: int) 
             stored = plain["columns"]["left.tool.force"]
             assert np.array_equal(stored[:], trace["left.tool.force"][: len(stored)])
         assert np.array_equal(trace.rows, numbered_rows(0, len(trace), 2))
+        # Events follow the rows of their tick to the file: none is there twice, or out of order,
+        # and those of all but the last rows are there.
+        marked = trace.events["tick"].tolist()
+        assert marked == sorted(set(marked))
+        assert trace.events["value"].tolist() == marked
+        assert marked[-1] > len(trace) - MOST_LOST
+        assert len(trace.labels)
+        assert trace.labels["label"].tolist() == [f"trial {n}" for n in trace.labels["tick"]]
         assert trace.meta["end"] == "the recording broke off"
         assert trace.summary().end == trace.meta["end"]
         lost.append(made - len(trace))

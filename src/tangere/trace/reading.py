@@ -368,7 +368,7 @@ class ColumnRows(FileRows):
     @property
     def width(self) -> int:
         """See `Rows.width`."""
-        return self._tail.shape[1]
+        return int(self._tail.shape[1])
 
     def read(self, name: str, first: int, last: int) -> Array:
         """See `Rows.read`."""
