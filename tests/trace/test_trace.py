@@ -492,6 +492,15 @@ def test_plot_has_units_legends_and_faults(tmp_path: Path) -> None:
     assert "<svg" in (tmp_path / "b.svg").read_text(encoding="utf-8")
 
 
+def test_the_page_on_traces_lists_every_column() -> None:
+    """In order, with numbers, unit and meaning."""
+    page = (TESTS.parent / "docs" / "traces.md").read_text(encoding="utf-8")
+    for column in COLUMNS.values():
+        words = f'| `"{column.name}"` | {column.width} | {column.unit} | {column.words} |'
+        assert words in page
+    assert page.count('\n| `"') == len(COLUMNS)
+
+
 def test_public_names() -> None:
     assert tg.Trace is Trace
     assert tg.metrics.deviation(spring_trace(3)).shape == (3,)
