@@ -343,6 +343,24 @@ def test_a_limit_of_the_system_on_the_file_is_met_like_a_full_disk(tmp_path: Pat
     assert stored.meta["recording"] == "recording stopped: File too large"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="counts memory in kB")
+@pytest.mark.parametrize("seconds", [30, pytest.param(600, marks=pytest.mark.slow)])
+def test_memory_does_not_grow_with_the_recording(tmp_path: Path, seconds: int) -> None:
+    """Two hands at 4 kHz, as fast as it runs: 30 s are 204 MB of numbers, 600 s are 4 GB."""
+    done = subprocess.run(
+        [sys.executable, "benchmarks/record_hour.py", str(seconds), str(tmp_path)],
+        cwd=TESTS.parent,
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=True,
+    )
+    ticks, _, memory, *_ = done.stdout.splitlines()
+    assert ticks.startswith(f"{4000 * seconds} ticks")
+    # blocks, the table before it is written, and HDF5's own: about 20 MB
+    assert float(memory.split()[1]) < 100.0
+
+
 # ------------------------------------------------------------------------------------------ kill -9
 
 # A process that loads everything once and then, per line of input, forks one that records two hands
