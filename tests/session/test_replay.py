@@ -192,10 +192,9 @@ def test_traces_of_other_columns_are_refused(fake: type[FakeSession], recorded: 
         del data
     assert "lacks the column 'tool.device.velocity'" in refused(recorded)
     with h5py.File(recorded, "r+") as file:
-        now = file["columns"].create_dataset("device.velocity", data=np.zeros((50, 2)))
-        for key, value in {"column": "device.velocity", "tool": "tool", "start": 8}.items():
-            now.attrs[key] = value
-        now.attrs["units"] = now.attrs["description"] = ""
+        file["columns"].move("hand.velocity", "device.velocity")
+        now = file["columns"]["device.velocity"]
+        now.attrs["column"], now.attrs["width"] = "device.velocity", 2
     assert "has 2 numbers per tick, not 3" in refused(recorded)
 
 

@@ -343,6 +343,24 @@ def test_a_limit_of_the_system_on_the_file_is_met_like_a_full_disk(tmp_path: Pat
     assert stored.meta["recording"] == "recording stopped: File too large"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="counts memory in kB")
+@pytest.mark.parametrize("seconds", [30, pytest.param(600, marks=pytest.mark.slow)])
+def test_memory_does_not_grow_with_the_recording(tmp_path: Path, seconds: int) -> None:
+    """Two hands at 4 kHz, as fast as it runs: 30 s are 204 MB of numbers, 600 s are 4 GB."""
+    done = subprocess.run(
+        [sys.executable, "benchmarks/record_hour.py", str(seconds), str(tmp_path)],
+        cwd=TESTS.parent,
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=True,
+    )
+    ticks, _, memory, *_ = done.stdout.splitlines()
+    assert ticks.startswith(f"{4000 * seconds} ticks")
+    # blocks, the table before it is written, and HDF5's own: about 20 MB
+    assert float(memory.split()[1]) < 100.0
+
+
 # ------------------------------------------------------------------------------------------ kill -9
 
 # A process that loads everything once and then, per line of input, forks one that records two hands
@@ -374,6 +392,10 @@ def record(path, newest):
         due = int((time.monotonic() - begin) * RATE)
         for row in numbered_rows(done, due - done, 2):
             push(ring, at, 8192, row, 2 * NROW)
+        if due > done:
+            recorder.mark(done, 0, "first of some", done)
+        if done // 1000 != due // 1000:
+            recorder.label(done, 0, f"trial {done}")
         done = max(done, due)
         newest[0] = done
         time.sleep(0.002)
@@ -431,6 +453,14 @@ def kill_in_the_middle(writer: subprocess.Popen[str], folder: Path, times: int) 
             stored = plain["columns"]["left.tool.force"]
             assert np.array_equal(stored[:], trace["left.tool.force"][: len(stored)])
         assert np.array_equal(trace.rows, numbered_rows(0, len(trace), 2))
+        # Events follow the rows of their tick to the file: none is there twice, or out of order,
+        # and those of all but the last rows are there.
+        marked = trace.events["tick"].tolist()
+        assert marked == sorted(set(marked))
+        assert trace.events["value"].tolist() == marked
+        assert marked[-1] > len(trace) - MOST_LOST
+        assert len(trace.labels)
+        assert trace.labels["label"].tolist() == [f"trial {n}" for n in trace.labels["tick"]]
         assert trace.meta["end"] == "the recording broke off"
         assert trace.summary().end == trace.meta["end"]
         lost.append(made - len(trace))

@@ -38,7 +38,12 @@ from tangere.haptics.layout import (
     ROW_USER,
     ROW_WRITE_TIME,
 )
-from tangere.trace.columns import COLUMNS
+from tangere.haptics.mailbox import new_ring, push
+from tangere.trace import trace as trace_module
+from tangere.trace.columns import COLUMNS, places_of
+from tangere.trace.events import LABEL
+from tangere.trace.recorder import Recorder
+from tangere.trace.rows import MemoryRows
 from tangere.trace.trace import Trace
 
 pytestmark = pytest.mark.nojit
@@ -187,6 +192,172 @@ def test_a_saved_trace_is_the_same_trace(tmp_path: Path, make: Callable[[], Trac
     assert back.settings.get("max_force", np.inf) == np.inf
 
 
+# ------------------------------------------------------------------------------------------ parts
+
+
+def stored(trace: Trace, folder: Path) -> Trace:
+    trace.save(folder / "part.h5")
+    return Trace.load(folder / "part.h5")
+
+
+@pytest.mark.parametrize("to_file", [True, False])
+def test_a_part_of_a_trace_is_a_trace(tmp_path: Path, to_file: bool) -> None:
+    whole = two_hands(3000)
+    trace = stored(whole, tmp_path) if to_file else whole
+    part = trace[100:200]
+    assert len(part) == 100
+    assert np.array_equal(part.rows, whole.rows[100:200])
+    assert np.array_equal(part[10:20].rows, whole.rows[110:120])
+    assert np.array_equal(part.of("right")["tool.force"], whole["right.tool.force"][100:200])
+    assert np.array_equal(trace.between(0.5, 1.25).time, whole.time[500:1250])
+    assert len(trace.between(0.5004, 0.5016)) == 1
+    assert len(trace.between(-1.0, 1e9)) == 3000
+    assert len(trace.between(2.0, 1.0)) == len(trace[20:10]) == 0
+    assert part.duration == pytest.approx(0.1)
+    assert part.hash() == Trace(whole.rows[100:200], meta(), whole.tools).hash()
+    assert sum(len(block) for block in trace.blocks(700)) == 3000
+    assert part.faults == []
+    assert trace[35:45].faults[0].ticks == 5
+    with pytest.raises(SceneError, match="every tick"):
+        trace[::2]
+    with pytest.raises(SceneError, match="give numbers"):
+        trace.between(0.0, float("nan"))
+
+
+def labelled(labels: list[tuple[int, str]], ticks: int = 100) -> Trace:
+    """Ticks of a spring with these labels, and an event at every tenth."""
+    ring, at = new_ring(ticks, NROW)
+    recorder = Recorder([(ring, at)], None, meta())
+    for row in spring_rows(ticks):
+        push(ring, at, ticks, row, NROW)
+    for tick, text in labels:
+        recorder.label(tick, 0, text)
+    for tick in range(0, ticks, 10):
+        recorder.mark(tick, 0, "ten", tick)
+    return recorder.finish()
+
+
+@pytest.mark.parametrize(
+    ("labels", "trials"),
+    [
+        ([], [("", 0, 100)]),
+        ([(0, "a"), (40, "b")], [("a", 0, 40), ("b", 40, 100)]),
+        ([(20, "a"), (40, ""), (60, "a")], [("a", 20, 40), ("a", 60, 100)]),
+        ([(60, "late"), (20, "early")], [("early", 20, 60), ("late", 60, 100)]),
+        ([(20, "a"), (20, "b")], [("b", 20, 100)]),
+        ([(99, "a"), (100, "after the end")], [("a", 99, 100)]),
+        ([(-5, "before")], [("before", 0, 100)]),
+    ],
+)
+@pytest.mark.parametrize("to_file", [True, False])
+def test_trials_go_from_label_to_label(
+    tmp_path: Path, labels: list[tuple[int, str]], trials: list[tuple[str, int, int]], to_file: bool
+) -> None:
+    trace = labelled(labels)
+    if to_file:
+        trace = stored(trace, tmp_path)
+    found = trace.trials()
+    assert [(part.label, len(part)) for part in found] == [(t, b - a) for t, a, b in trials]
+    for part, (_, first, after) in zip(found, trials, strict=True):
+        assert np.array_equal(part.rows, spring_rows(100)[first:after])
+        tens = [tick for tick in range(0, 100, 10) if first <= tick < after]
+        assert part.events["tick"].tolist() == tens
+        assert part.events["time"].tolist() == [tick * 1e-3 for tick in tens]
+        assert len(part.trials()) == 1
+
+
+def test_trials_where_ticks_were_missed() -> None:
+    """A label whose tick was missed begins its trial with the next one."""
+    rows = spring_rows(100)[[n for n in range(100) if not 38 < n < 45]]
+    labels = np.array([(0, 0, b"a"), (40, 0, b"b")], LABEL)
+    trace = Trace(MemoryRows(rows, places_of(("tool",)), None, labels), meta())
+    assert [part.time[0] for part in trace.trials()] == [0.0, 0.045]
+
+
+def test_columns_of_the_users_own(tmp_path: Path) -> None:
+    rows = np.hstack([spring_rows(50), spring_rows(50)])
+    rows[:, ROW_USER] = np.arange(50)
+    rows[:, NROW + ROW_USER + 1] = 7.0
+    named = {"left": ["pupil"], "right": ["heart rate", "breath/min"]}
+    trace = Trace(rows, meta(columns=named), ("left", "right"))
+    for each in (trace, stored(trace, tmp_path)):
+        assert each["left.pupil"].tolist() == each["pupil"].tolist() == list(range(50))
+        assert each.of("right")["breath/min"].tolist() == [7.0] * 50
+        assert "right.pupil" not in each
+        assert each.columns[-2:] == ["right.heart rate", "right.breath/min"]
+        assert each.hash() == trace.hash()
+        assert each.of("left").meta["columns"] == {"left": ["pupil"]}
+    rows[3, ROW_USER] += 1.0
+    assert Trace(rows, meta(columns=named), ("left", "right")).hash() != trace.hash()
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["tool.force"], "'tool.force': the name is taken"),
+        (["a", "a"], "'a': the name is taken"),
+        ([""], "has no name"),
+        ([f"c{n}" for n in range(17)], "17 columns of your own for 'tool': there is room for 16"),
+    ],
+)
+def test_names_that_cannot_be_columns_are_refused(names: list[str], words: str) -> None:
+    with pytest.raises(SceneError, match=words):
+        Trace(spring_rows(3), meta(columns={"tool": names}))
+
+
+def test_columns_of_a_tool_that_is_not_there_are_refused() -> None:
+    with pytest.raises(SceneError, match="columns of 'tol': no such tool; did you mean 'tool'"):
+        Trace(spring_rows(3), meta(columns={"tol": ["a"]}))
+
+
+def test_columns_of_a_file_are_not_all_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = stored(spring_trace(2000), tmp_path)
+    assert trace["tool.force"] is trace["tool.force"], "the newest are"
+    monkeypatch.setattr(trace_module, "CACHE_BYTES", 100_000)
+    for name in trace:
+        assert len(trace[name]) == 2000
+    assert sum(kept.nbytes for kept in trace._cache.values()) <= 100_000
+
+
+MEMORY = """
+import resource, sys
+from tangere.trace.trace import Trace
+def most():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+trace = Trace.load(sys.argv[1])
+trace[:9000].summary()
+trace[:9000].save(sys.argv[2])  # everything is imported
+before = most()
+trace.summary(), trace.hash(), trace.faults
+trace.save(sys.argv[2])
+trace[:20_000].to_csv(sys.argv[3])
+for name in trace:
+    trace[name]
+print(len(trace), most() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts memory in kB")
+def test_a_long_trace_is_never_in_memory_as_a_whole(tmp_path: Path) -> None:
+    """240 000 ticks are 203 MB; blocks and the columns that are kept take much less."""
+    rows = np.tile(spring_rows(20_000), (12, 1))
+    rows[:, ROW_TIME] = np.arange(len(rows)) / RATE
+    Trace(rows, meta()).save(tmp_path / "a.h5")
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY, *(str(tmp_path / name) for name in ("a.h5", "b", "c"))],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=True,
+    )
+    ticks, grown = map(int, done.stdout.split())
+    assert ticks == 240_000
+    # 64 MB of columns kept, a few blocks of 7 MB, and what the allocator does not give back
+    assert grown < 130
+
+
 # ------------------------------------------------------------------------------------------ hash
 
 
@@ -253,6 +424,25 @@ def test_csv_keeps_every_digit(tmp_path: Path) -> None:
     assert np.array_equal(table[:, names.index("right.tool.force.z")], np.full(50, 5.0))
 
 
+def test_tables_have_events_and_labels_on_request(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    trace = labelled([(0, "a, b"), (40, "ü")])
+    names = ["rows", "events", "labels"]
+    rows, events, labels = (tmp_path / f"{name}.csv" for name in names)
+    trace.to_csv(rows, events=events, labels=labels)
+    with open(events, encoding="utf-8") as file:
+        head, *lines = csv.reader(file)
+    assert head == ["tick", "time", "clock", "name", "value"]
+    assert lines[3] == ["30", "0.03", "0", "ten", "30.0"]
+    with open(labels, encoding="utf-8") as file:
+        assert [line[-1] for line in csv.reader(file)] == ["label", "a, b", "ü"]
+    rows, events, labels = (tmp_path / f"{name}.parquet" for name in names)
+    trace.to_parquet(rows, events=events, labels=labels)
+    assert parquet.read_table(events)["value"].to_pylist() == list(range(0, 100, 10))
+    assert parquet.read_table(labels)["label"].to_pylist() == ["a, b", "ü"]
+    assert parquet.read_table(rows).num_rows == 100
+
+
 def test_parquet_keeps_numbers_and_meta(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     trace = spring_trace(50)
@@ -300,6 +490,15 @@ def test_plot_has_units_legends_and_faults(tmp_path: Path) -> None:
     assert np.max(np.asarray(force)) == 77.0
     two_hands().plot(tmp_path / "b.svg")
     assert "<svg" in (tmp_path / "b.svg").read_text(encoding="utf-8")
+
+
+def test_the_page_on_traces_lists_every_column() -> None:
+    """In order, with numbers, unit and meaning."""
+    page = (TESTS.parent / "docs" / "traces.md").read_text(encoding="utf-8")
+    for column in COLUMNS.values():
+        words = f'| `"{column.name}"` | {column.width} | {column.unit} | {column.words} |'
+        assert words in page
+    assert page.count('\n| `"') == len(COLUMNS)
 
 
 def test_public_names() -> None:

@@ -1,23 +1,28 @@
-"""The file of a trace while it grows: HDF5, a compressed data set for each column.
+"""The file of a trace while it grows: HDF5, compressed, columns by name.
 
     attributes    tangere_trace: FORMAT; layout: LAYOUT, of the columns
     meta, scene   text: JSON and TOML
     end           text: JSON, how it ended; empty until then
-    columns/…     one data set for each column, chunks of BLOCK rows, with attributes column, tool,
-                  start, units and description
-    stored        how many rows are in all columns, how many events, how many labels
+    rows          one row per tick, as the servo made it; a chunk is one number of BLOCK rows
+    columns/…     a view of `rows` (virtual data set) for each column, with attributes column, tool,
+                  start, width, units and description
+    stored        how many rows, events and labels there are
     tail          the newest rows as they came, not compressed: number, numbers of the row, check
     events        table: tick, clock, name, value
     labels        table: tick, clock, label
 
+A column is read alone, since its numbers have chunks of their own; but all are written in one call.
+With a data set for each, Python's lock goes to and fro a hundred times per block, and where another
+thread computes, that takes a second.
+
 HDF5 is in its mode for one writer and many readers (SWMR), which keeps what is on disk consistent
 whenever the process is killed; what `stored` does not count may be there in part, and is not read.
-HDF5 gets a whole block of rows at a time: a chunk that is compressed
-cannot grow, it would be written anew and leave its old place behind. Until then the rows are in
-`tail`, a table of BLOCK rows that is written in place by plain writes; row n of the trace, counted
-from 1, stands at (n − 1) mod BLOCK. A row there is whole if the bits of all its numbers, its own
-number among them, give its check by exclusive or. So `tail` needs no count, and a row that a kill
-or a loss of power tore is told from a whole one.
+HDF5 gets a whole block of rows at a time: a chunk that is compressed cannot grow, it would be
+written anew and leave its old place behind. Until then the rows are in `tail`, a table of BLOCK
+rows that is written in place by plain writes; row n of the trace, counted from 1, stands at
+(n − 1) mod BLOCK. A row there is whole if the bits of all its numbers, its own number among them,
+give its check by exclusive or. So `tail` needs no count, and a row that a kill or a loss of power
+tore is told from a whole one.
 
 HDF5 does not survive a write that fails: what it could not write it tries again when the file is
 closed, and the process ends with a segmentation fault. So the disk is asked for the room of a block
@@ -82,6 +87,7 @@ class RowFile:
         width: int,
         meta: Mapping[str, Any],
         *,
+        layout: int = LAYOUT,
         growing: bool = True,
     ) -> None:
         """Create the file, without rows; an existing one is replaced.
@@ -89,8 +95,9 @@ class RowFile:
         Args:
             path: Where.
             columns: Of `places_of`.
-            width: Numbers in a row; those that are in no column are not kept.
+            width: Numbers in a row; those that no column names are kept as well.
             meta: What JSON can say.
+            layout: Version of the columns.
             growing: False leaves out `tail`: rows are safe when the file is closed, not before.
 
         Raises:
@@ -99,11 +106,11 @@ class RowFile:
         self.path = Path(path)
         self.count = 0
         self.table_counts = {"events": 0, "labels": 0}
-        self._stored = 0  # rows in the columns
-        self._columns = list(columns.values())
+        self._stored = 0  # rows that are compressed
         self._block = np.zeros((BLOCK, width))
         self._room = 2 * self._block.nbytes
         self._growing = growing
+        self._layout = layout
         words = {key: value for key, value in meta.items() if key != "scene"}
         try:
             text = json.dumps(words)
@@ -134,24 +141,26 @@ class RowFile:
         text_type = h5py.string_dtype("utf-8", TEXT_BYTES)
         with h5py.File(draft, "w", libver=LIBRARY) as file:
             file.attrs["tangere_trace"] = FORMAT
-            file.attrs["layout"] = LAYOUT
+            file.attrs["layout"] = self._layout
             _text(file, "meta", meta)
             _text(file, "scene", scene)
             end = _text(file, "end", "", END_BYTES)
+            width = self._block.shape[1]
+            file.create_dataset(
+                "rows",
+                (0, width),
+                maxshape=(None, width),
+                chunks=(BLOCK, 1),
+                dtype="<f8",
+                **COMPRESSION,
+            )
             group = file.create_group("columns", track_order=True)
             for name, column in columns.items():
-                more = (column.width,) if column.width > 1 else ()
-                data = group.create_dataset(
-                    data_set_name(name),
-                    (0, *more),
-                    maxshape=(None, *more),
-                    chunks=(BLOCK, *more),
-                    dtype="<f8",
-                    **COMPRESSION,
-                )
+                data = _view(group, data_set_name(name), column, width)
                 data.attrs["column"] = column.name
                 data.attrs["tool"] = column.tool
                 data.attrs["start"] = column.start
+                data.attrs["width"] = column.width
                 data.attrs["units"] = column.unit
                 data.attrs["description"] = column.words
             for name, kind in (("events", EVENT), ("labels", LABEL)):
@@ -173,8 +182,7 @@ class RowFile:
 
         # Some network drives have no locks; nobody else writes to a file that was just made.
         self._file = h5py.File(self.path, "r+", libver=LIBRARY, locking="best-effort")
-        names = [self._file["columns"][name] for name in self._file["columns"]]
-        self._data = list(zip(names, self._columns, strict=True))
+        self._rows = self._file["rows"]
         self._tables = {name: self._file[name] for name in ("events", "labels")}
         self._file.swmr_mode = True
 
@@ -214,16 +222,14 @@ class RowFile:
         self._publish()
 
     def _compress(self) -> None:
-        """Put the rows of the block into the columns."""
+        """Hand the rows of the block over to HDF5."""
         rows = self._block[: self.count - self._stored]
         if not len(rows):
             return
         self._reserve(0)
         with _errors_of_hdf5():
-            for data, column in self._data:
-                data.resize(self.count, axis=0)
-                values = rows[:, column.start : column.start + column.width]
-                data[self._stored :] = values if column.width > 1 else values[:, 0]
+            self._rows.resize(self.count, axis=0)
+            self._rows[self._stored :] = rows
             self._file.flush()
         self._stored = self.count
         self._publish()  # from here on the rows in `tail` may go
@@ -304,8 +310,8 @@ def that_fits(end: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def data_set_name(name: str) -> str:
-    """The name of a column as HDF5 takes it: a stroke would be a folder."""
-    return name.replace("%", "%25").replace("/", "%2F")
+    """The name of a column as HDF5 takes it: a stroke would be a folder, a dot the same one."""
+    return "%2E" if name == "." else name.replace("%", "%25").replace("/", "%2F")
 
 
 def with_checks(rows: Array, number: int) -> NDArray[np.float64]:
@@ -328,6 +334,20 @@ def _errors_of_hdf5() -> Iterator[None]:
         code = int(number[1]) if number else errno.EIO
         words = os.strerror(code) if number else one_line(error)
         raise OSError(code, words) from None
+
+
+def _view(group: Any, name: str, column: Column, width: int) -> Any:
+    """A column of `rows`, which has `width`, as a data set of its own; it grows with them."""
+    import h5py
+
+    more = (column.width,) if column.width > 1 else ()
+    # of one row: a view of none does not grow
+    layout = h5py.VirtualLayout((1, *more), dtype="<f8", maxshape=(None, *more))
+    rows = h5py.VirtualSource(".", "rows", shape=(1, width), maxshape=(None, width))
+    every = slice(h5py.h5s.UNLIMITED)
+    last = column.start + column.width
+    layout[every] = rows[every, column.start : last] if more else rows[every, column.start]
+    return group.create_virtual_dataset(name, layout)
 
 
 def _text(file: Any, name: str, text: str, room: int = 1) -> Any:

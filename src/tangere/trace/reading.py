@@ -4,9 +4,10 @@
                lie one after the other up to the end of the file
     format 2   see `trace.file`
 
-HDF5 reads through a Python file. Its own driver refuses a file whose writer was killed, and within
-one process it would share the file with a recorder that still writes to it. Only what it cannot
-read this way, such as a file that lost its end with the power, is opened as SWMR readers do.
+HDF5 reads through a Python file. Its own driver refuses a file whose writer was killed, unless it
+reads as SWMR readers do, and then it tries for minutes to read a damaged one; and within one
+process it would share the file with a recorder that still writes to it. A file that lost its end,
+with the power or on its way, is read as if there were zeros: the rows before can be had.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import os
 import threading
 import time
 import weakref
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -29,7 +31,7 @@ from tangere.geometry.checks import one_line, show
 from tangere.maths.vec import Array
 from tangere.trace.columns import COLUMNS, Column
 from tangere.trace.events import EVENT, LABEL, Table
-from tangere.trace.file import FORMAT, data_set_name
+from tangere.trace.file import BLOCK, FORMAT
 from tangere.trace.meta import checked, parsed
 from tangere.trace.rows import BLOCK_ROWS, Rows
 
@@ -38,9 +40,11 @@ TRIES = 5  # to read a file that grows meanwhile
 PAUSE = 0.01  # between two of them [s]
 MOST_OPEN = 64  # files held open; further ones close the oldest, which opens again when needed
 WIDEST = 64  # numbers in a column
-# Format 1
-SUPERBLOCK_END = 40  # byte of the superblock, version 0, where the end of the file is told
-MOST_HEAD = 1 << 26  # bytes before the records of a file that lacks its end
+# Byte of the superblock where the end of the file is told, by the superblock's version: format 1
+# has the first, format 2 the others
+SUPERBLOCK_END = {0: 40, 2: 28, 3: 28}
+LONGEST_SUPERBLOCK = 48
+MOST_BYTES = 1 << 48  # in a file; more is a damaged superblock
 
 T = TypeVar("T")
 _lock = threading.RLock()  # HDF5 has one for everything, too
@@ -72,15 +76,23 @@ def read(path: str | os.PathLike[str]) -> FileRows:
 def _patient(path: Path, attempt: Callable[[], T]) -> T:
     """Try again while the file is being written: what was read may be half old, half new."""
     for _ in range(TRIES - 1):
-        before = path.stat()
+        before = _state(path)
         try:
             return attempt()
         except Exception:
-            after = path.stat()
-            if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns):
+            if before == _state(path):
                 raise
             time.sleep(PAUSE)
     return attempt()
+
+
+def _state(path: Path) -> tuple[int, int]:
+    """Length and age of a file, or zeros if it is gone."""
+    try:
+        now = path.stat()
+    except OSError:
+        return 0, 0
+    return now.st_size, now.st_mtime_ns
 
 
 class _Handle:
@@ -90,11 +102,11 @@ class _Handle:
         # not buffered: what is being written shall be seen as it is
         self.plain: IO[bytes] = open(path, "rb", buffering=0)
         try:
-            self.file = _hdf5(path, self.plain)
+            self.file = _hdf5(self.plain)
+            self.lost_end = self.file.id.get_filesize() > os.fstat(self.plain.fileno()).st_size
         except BaseException:
             self.plain.close()
             raise
-        self.sets: dict[str, Any] = {}
 
     def text(self, name: str) -> str:
         return bytes(self.file[name][()]).rstrip(b"\0").decode()
@@ -105,35 +117,54 @@ class _Handle:
         self.plain.seek(data.id.get_offset())
         return np.frombuffer(self.plain.read(data.nbytes), data.dtype).reshape(data.shape)
 
-    def column(self, name: str) -> Any:
-        if name not in self.sets:
-            self.sets[name] = self.file["columns"][data_set_name(name)]
-        return self.sets[name]
-
     def close(self) -> None:
-        self.sets.clear()
         self.file.close()
         self.plain.close()
 
 
-def _hdf5(path: Path, plain: IO[bytes]) -> Any:
+def _hdf5(plain: IO[bytes]) -> Any:
     import h5py
 
     try:
         return h5py.File(plain, "r")
     except OSError:
         plain.seek(0)
-        if plain.read(9)[8:] == b"\0":  # superblock of version 0: format 1, with its end missing
-            return h5py.File(_head_alone(plain), "r")
-        return h5py.File(path, "r", swmr=True, locking=False)
+        head = plain.read(LONGEST_SUPERBLOCK)
+        place = SUPERBLOCK_END.get(head[8] if len(head) == LONGEST_SUPERBLOCK else -1)
+        there = plain.seek(0, io.SEEK_END)
+        told = 0 if place is None else int.from_bytes(head[place : place + 8], "little")
+        if not there < told < MOST_BYTES:
+            raise
+        return h5py.File(_Padded(plain, told), "r")
 
 
-def _head_alone(plain: IO[bytes]) -> io.BytesIO:
-    """The beginning of a file, as if it were all; HDF5 refuses a file that is too short."""
-    plain.seek(0)
-    image = bytearray(plain.read(MOST_HEAD))
-    image[SUPERBLOCK_END : SUPERBLOCK_END + 8] = len(image).to_bytes(8, "little")
-    return io.BytesIO(image)
+class _Padded(io.RawIOBase):
+    """A file that lost its end, with zeros there; HDF5 refuses one that is too short."""
+
+    def __init__(self, plain: IO[bytes], size: int) -> None:
+        self._plain, self._size, self._at = plain, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + (0, self._at, self._size)[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer_out: Any) -> int:
+        room = memoryview(buffer_out).cast("B")
+        count = max(0, min(len(room), self._size - self._at))
+        self._plain.seek(self._at)
+        found = self._plain.read(count)
+        room[:count] = found.ljust(count, b"\0")
+        self._at += count
+        return count
 
 
 # ------------------------------------------------------------------------------------------ rows
@@ -188,7 +219,7 @@ class FileRows(Rows):
         self._handle: _Handle | None = handle
         self._closer = weakref.finalize(self, handle.close)
         _opened.append(weakref.ref(self))
-        if len(_opened) > MOST_OPEN:
+        while len(_opened) > MOST_OPEN:
             oldest = _opened.popleft()()
             if oldest is not None:
                 oldest.let_go()
@@ -313,23 +344,21 @@ class ColumnRows(FileRows):
         self.columns = {}
         told = handle.now("stored")
         rows, events, labels = told.tolist()
-        lengths = [rows]
+        stored = file["rows"]
+        if stored.dtype != np.dtype("<f8") or stored.ndim != 2:
+            raise ValueError("its rows are damaged")
         for data in file["columns"].values():
-            if data.dtype != np.dtype("<f8") or data.ndim not in (1, 2):
-                raise ValueError("its columns are damaged")
-            width = 1 if data.ndim == 1 else data.shape[1]
-            start = int(data.attrs["start"])
+            start, width = int(data.attrs["start"]), int(data.attrs["width"])
             words = [str(data.attrs[key]) for key in ("units", "description", "column", "tool")]
             column = Column(start, width, *words)
-            if not (0 < width <= WIDEST and 0 <= start < WIDEST * WIDEST):
+            if not (0 < width <= WIDEST and 0 <= start <= stored.shape[1] - width):
                 raise ValueError("its columns are damaged")
-            lengths.append(data.shape[0])
             several = len(self.meta["tools"]) > 1
             self.columns[f"{column.tool}.{column.name}" if several else column.name] = column
         self.check()
-        self._stored = min(lengths)
+        self._stored = min(rows, len(stored), _rows_before(stored, handle))
         self._tail = newest(handle.now("tail"), self._stored)
-        if self._stored < 0 or self.width < max(c.start + c.width for c in self.columns.values()):
+        if self._stored < 0 or self.width != stored.shape[1]:
             raise ValueError("its newest rows are damaged")
         if not np.array_equal(handle.now("stored"), told):
             raise ValueError("it is written to faster than it can be read")
@@ -338,23 +367,29 @@ class ColumnRows(FileRows):
 
     @property
     def width(self) -> int:
-        """Numbers in a row of the newest."""
-        return self._tail.shape[1]
+        """See `Rows.width`."""
+        return int(self._tail.shape[1])
 
     def read(self, name: str, first: int, last: int) -> Array:
         """See `Rows.read`."""
         column = self.columns[name]
+        return self._numbers(
+            slice(column.start, column.start + column.width), first, last, f"column {show(name)}"
+        )
+
+    def matrix(self, first: int, last: int) -> Array:
+        """See `Rows.matrix`."""
+        return self._numbers(slice(0, self.width), first, last, "rows")
+
+    def _numbers(self, which: slice, first: int, last: int, what: str) -> Array:
         n = self._stored
-        late = self._tail[max(first - n, 0) : max(last - n, 0)]
-        late = late[:, column.start : column.start + column.width]
+        late = self._tail[max(first - n, 0) : max(last - n, 0), which]
         if first >= n:
             return late
-
-        def values(handle: _Handle) -> Array:
-            found = handle.column(name)[first : min(last, n)]
-            return np.asarray(found, dtype=np.float64).reshape(-1, column.width)
-
-        early = self.asked(f"column {show(name)}", values)
+        early = self.asked(
+            what,
+            lambda handle: np.asarray(handle.file["rows"][first : min(last, n), which], np.float64),
+        )
         return np.concatenate((early, late)) if len(late) else early
 
     def events(self) -> Table:
@@ -370,6 +405,22 @@ class ColumnRows(FileRows):
         if not most:
             return np.zeros(0, kind)
         return self.asked(name, lambda handle: handle.file[name][:most].astype(kind))
+
+
+def _rows_before(rows: Any, handle: _Handle) -> int:
+    """How many rows can be read, if the file lost its end: the blocks lie there in order."""
+    if not handle.lost_end:
+        return len(rows)
+
+    def is_lost(block: int) -> bool:
+        try:
+            rows[block * BLOCK]
+        except Exception:  # HDF5 meets garbled bytes with errors of any kind
+            return True
+        return False
+
+    blocks = range(-(-len(rows) // BLOCK))
+    return min(len(rows), BLOCK * bisect_left(blocks, True, key=is_lost))
 
 
 def newest(tail: Array, stored: int) -> Array:
@@ -406,8 +457,8 @@ def _new_rows(path: Path, where: str) -> FileRows:
                 raise ValueError("it has no mark of tangere")
             if version not in _FORMATS:
                 raise SceneError(
-                    f"{where}: a trace of format {show(version)}, this tangere knows up to "
-                    f"{FORMAT}; update tangere"
+                    f"{where}: a trace of format {show(np.asarray(version).tolist())}, this "
+                    f"tangere knows up to {FORMAT}; update tangere"
                 )
             return _FORMATS[version](path, where, handle)
         except BaseException:

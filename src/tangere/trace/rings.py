@@ -113,7 +113,7 @@ class Rings:
         held = np.ones(len(wanted), dtype=bool)
         held[np.searchsorted(wanted, ticks[ticks <= wanted[-1]])] = False
         for first in range(0, made.shape[1], NROW):
-            made[held, first + ROW_TIME] = wanted[held] / self._rate
+            made[held, first + ROW_TIME] = wanted[held] * (1.0 / self._rate)  # as the servo does
             made[held, first + ROW_MISSED] = made[held, first + ROW_EVENT] = 0.0
         gone = int(index[-1])
         if gone:

@@ -96,7 +96,7 @@ class MemoryRows(Rows):
     @property
     def width(self) -> int:
         """See `Rows.width`."""
-        return self._rows.shape[1]
+        return int(self._rows.shape[1])
 
     def read(self, name: str, first: int, last: int) -> Array:
         """See `Rows.read`."""

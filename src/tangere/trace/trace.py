@@ -350,7 +350,10 @@ class Trace:
         told = {key: value for key, value in self._told.items() if key != "faults"}
         try:
             draft.touch()
-            with RowFile(draft, self._rows.columns, self._rows.width, told, growing=False) as file:
+            rows = self._rows
+            with RowFile(
+                draft, rows.columns, rows.width, told, layout=self.layout, growing=False
+            ) as file:
                 for part in self.blocks():
                     file.append(part.rows)
                 for name, table in zip(("events", "labels"), self._tables(), strict=True):
