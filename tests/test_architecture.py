@@ -35,6 +35,9 @@ FOREIGN = {
     "_jit.py": {"_cache"},
     # ctypes: fields and codes of its types have no other names.
     "_native.py": {"_fields_", "_type_"},
+    # os: leave at once, whatever a driver's threads or this program's handlers would like to do.
+    "fakes/held_program.py": {"_exit"},
+    "session/hand_process.py": {"_exit"},
     # viser: the one place where messages of a page can be seen before they are handled.
     "viewer/server.py": {"_handle_incoming_message", "_websock_server"},
 }

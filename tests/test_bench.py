@@ -27,7 +27,9 @@ from tangere.bench import (
 )
 from tangere.errors import SceneError
 from tangere.experiments import peers
-from tangere.haptics.servo import CTL_LATE, Counters, Spread, new_loop
+from tangere.fakes.held_program import ENDINGS
+from tangere.fakes.vendors import Libraries
+from tangere.haptics.servo import CTL_LATE, Counters, Spread, counted, new_loop
 from tangere.model import new_soup
 from tangere.scene import library
 from tangere.steppers.profile import Profile
@@ -409,14 +411,21 @@ def test_the_doubt_about_ratios_grows_with_the_scatter_of_the_rounds() -> None:
     assert "±0 %" in words(steady, wild, wild)  # rounds are drawn together
 
 
-def test_all_loops_of_the_servo_run_and_record() -> None:
-    result = servo.measure(rounds=1, seconds=0.2)
-    (table,) = result.tables
-    assert [row["loop"] for row in table.rows] == [servo.EMPTY, servo.WORK, servo.PYTHON]
-    for row in table.rows:
-        assert row["ticks"] == 200
-        assert row["rows dropped"] == 0
-    assert len(result.notes) == 4
+def test_all_loops_of_the_servo_run_and_record(vendor_libraries: Libraries, tmp_path: Path) -> None:
+    loops, granted = servo.run_loops(vendor_libraries, tmp_path, rounds=1, seconds=0.6)
+    assert granted
+    for (loop,) in loops.values():
+        assert counted(loop).ticks == 600
+        assert counted(loop).dropped == 0
+
+
+@pytest.mark.slow
+def test_the_report_on_the_servo_is_whole() -> None:
+    result = servo.measure(rounds=1, seconds=1.0, runs=1)
+    _, answers, ends, criteria = (table.rows for table in result.tables)
+    assert len(answers) == 6
+    assert [row["the program ends by"] for row in ends] == list(ENDINGS)
+    assert [row[""] for row in criteria] == list(range(1, 11))
 
 
 def test_versions_compares_a_checkout_with_itself() -> None:

@@ -510,7 +510,7 @@ def _show_diagnosis(found: Diagnosis) -> None:
         ),
         "browser": found.browser or "none found",
         "cache": f"{found.cache}: {found.cache_size / 1e6:.1f} MB, "
-        f"{found.compiled} kernels compiled for these sources",
+        f"{'kernels' if found.compiled else 'no kernels'} compiled for these sources",
     }
     for name, text in rows.items():
         table.add_row(f"[bold]{name}[/bold]", escape(text))
@@ -522,12 +522,12 @@ def _show_diagnosis(found: Diagnosis) -> None:
 
 
 def _show_jitter(console: Console, found: Diagnosis) -> None:
-    """Two loops side by side: one that only waits, one that does the work of a tick."""
+    """Two loops side by side, one that only waits and that of a session; answers at a device."""
     from tangere.doctor import BINS, RATE
 
     console.print(f"\n[bold]servo[/bold]  {RATE:g} Hz; {escape(str(found.full.granted))}")
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for title in ("", "empty loop", "tick with eight planes"):
+    for title in ("", "empty loop", "session"):
         table.add_column(title, justify="right" if title else "left")
     loops = (found.empty.counters, found.full.counters)
     for name, cells in (
@@ -542,6 +542,12 @@ def _show_jitter(console: Console, found: Diagnosis) -> None:
     ):
         table.add_row(name, *cells)
     console.print(table)
+    if found.answers is not None:
+        p50, p99, worst = map(_duration, found.answers.percentiles)
+        console.print(
+            f"\n[bold]device[/bold]  from a step of the grip to the force that answers it: p50 "
+            f"{p50}, p99 {p99}, worst {worst}; {found.answers.rate:.0f} commands a second"
+        )
     console.print("\n[dim]ticks by lateness[/dim]")
     labels = (*(f"≤ {_duration(b)}" for b in BINS), "more")
     for label, idle, busy in zip(labels, found.empty.histogram, found.full.histogram, strict=True):

@@ -8,49 +8,20 @@ import os
 import platform
 import shutil
 import sys
+import tempfile
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import cos, inf, pi, sin
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from tangere.contact_planes import (
-    NPLANE,
-    PLANE_DAMPING,
-    PLANE_FRICTION,
-    PLANE_NAME,
-    PLANE_NORMAL,
-    PLANE_POINT,
-    PLANE_SHEAR,
-    PLANE_STIFFNESS,
-)
-from tangere.haptics.coupling import VirtualCoupling
-from tangere.haptics.layout import (
-    NPACKET,
-    NTOOL,
-    PACKET_COUNT,
-    PACKET_PLANES,
-    PACKET_SEQUENCE,
-    PACKET_STATE,
-    PACKET_TIME,
-    READ_POSITION,
-    SET_INERTIA,
-    SET_MASS,
-    SET_STEP,
-    Rig,
-    new_rig,
-)
-from tangere.haptics.mailbox import post
 from tangere.haptics.pacing import Granted
-from tangere.haptics.safety import Safety
-from tangere.haptics.servo import Counters, Servo, bin_limits, counted
-from tangere.maths.vec import Array
+from tangere.haptics.servo import Counters, Servo, bin_limits
+
+if TYPE_CHECKING:
+    from tangere.fakes.measure import Answers
 
 RATE = 1000.0  # [Hz] what a haptic servo needs
-PLANES = 8  # that the tool of the full loop presses against
-SLICE = 1.0  # [s] the two loops take turns of this length: a machine's mood lasts longer
 BINS = (1e-6, 2e-6, 5e-6, 10e-6, 20e-6, 50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3)  # [s]
 MANY_LATE = 1e-3  # share of ticks later than 100 µs from which the machine needs help
 FAR_MORE = 2.0  # times as many late ticks with work as without: the tick is too long
@@ -109,69 +80,48 @@ class Diagnosis:
     empty: Jitter
     """Of a loop that only waits."""
     full: Jitter
-    """Of one that steps a tool against eight planes, and records."""
+    """Of that of a session, with a tool that leans on a floor."""
+    answers: Answers | None
+    """How a device with a fake driver was answered; None: the driver could not be built."""
     advice: tuple[str, ...]
 
 
-def trial_rig() -> Rig:
-    """A hand that presses a tool against eight planes, as steadily as nobody does."""
-    rig = new_rig()
-    VirtualCoupling().apply(rig.settings)
-    Safety(fresh=inf, stale=inf).apply(rig.settings)
-    rig.settings[SET_STEP] = 1.0 / RATE
-    rig.settings[SET_MASS] = 0.01
-    rig.settings[SET_INERTIA : SET_INERTIA + 3] = 1e-5
-    rig.table[:, READ_POSITION + 2] = -0.005
-    send_planes(rig, 1.0, 0.0, rig.tool)
-    return rig
+def measure(seconds: float = 5.0) -> tuple[Jitter, Jitter, Answers | None]:
+    """An empty loop, that of a session, and how a device was answered; `seconds` each.
 
+    The session has a device whose driver is a fake of a vendor's library; without a compiler for
+    that, a script moves the hand, and there is no device to ask.
+    """
+    from tangere.fakes.measure import answers, leaning, vendors
+    from tangere.fakes.vendors import why_not
 
-def send_planes(rig: Rig, number: float, time: float, tool: Array) -> None:
-    """Hand eight planes z = 0 to a rig, around the tool's centre, as the contact loop does."""
-    packet = np.zeros(NPACKET)
-    packet[PACKET_SEQUENCE], packet[PACKET_TIME], packet[PACKET_COUNT] = number, time, PLANES
-    packet[PACKET_STATE : PACKET_STATE + NTOOL] = tool
-    for i in range(PLANES):
-        plane = packet[PACKET_PLANES + i * NPLANE :]
-        angle = 2.0 * pi * i / PLANES
-        plane[PLANE_POINT : PLANE_POINT + 2] = 0.01 * cos(angle), 0.01 * sin(angle)
-        plane[PLANE_NORMAL + 2] = -1.0
-        plane[PLANE_STIFFNESS], plane[PLANE_DAMPING] = 500.0, 1.0
-        plane[PLANE_FRICTION], plane[PLANE_SHEAR] = 0.5, 250.0
-        plane[PLANE_NAME] = i + 1
-    post(rig.packets, rig.packets_at, packet, NPACKET)
-
-
-def measure_jitter(seconds: float = 5.0, rate: float = RATE) -> tuple[Jitter, Jitter]:
-    """Lateness of an empty loop and of one that does its work, each for `seconds`, in turns."""
-    ticks = max(1, round(seconds * rate))
-    loops: tuple[list[Servo], list[Servo]] = ([], [])
-    while ticks > 0:
-        part = min(ticks, max(1, round(SLICE * rate)))
-        ticks -= part
-        for servos, rigs in zip(loops, ([], [trial_rig()]), strict=True):
-            servo = Servo(rigs, rate=rate, ticks=part)
-            servo.start()
-            servo.join()
-            servo.stop()
-            servos.append(servo)
-    empty, full = (_jitter(servos) for servos in loops)
-    return empty, full
-
-
-def _jitter(servos: list[Servo]) -> Jitter:
-    counters = counted(*(servo.loop for servo in servos))
-    granted = servos[0].granted
+    idle = Servo([], rate=RATE, ticks=max(1, round(seconds * RATE)))
+    idle.start()
+    idle.join()
+    idle.stop()
+    granted = idle.granted
     assert granted is not None  # it was started
+    empty = Jitter(idle.counters, granted, histogram(idle.counters))
+    if why_not():
+        told = None
+        counters = leaning(seconds)
+    else:
+        with vendors() as libraries, tempfile.TemporaryDirectory() as folder:
+            told = answers(libraries, Path(folder), seconds=seconds)
+            counters = told.counters
+    return empty, Jitter(counters, granted, histogram(counters)), told
+
+
+def histogram(counters: Counters) -> tuple[int, ...]:
+    """Ticks up to each limit of `BINS`, and beyond the last."""
     counts = [0] * (len(BINS) + 1)
-    limits = 1e-9 * bin_limits()
-    for count, limit in zip(counters.late_histogram, limits, strict=True):
+    for count, limit in zip(counters.late_histogram, 1e-9 * bin_limits(), strict=True):
         counts[bisect_left(BINS, limit)] += count
-    return Jitter(counters, granted, tuple(counts))
+    return tuple(counts)
 
 
 def examine(seconds: float = 5.0) -> Diagnosis:
-    """Look at this machine; takes twice as long as each loop is watched, `seconds`."""
+    """Look at this machine; takes a little more than twice as long as each loop is watched."""
     from tangere._jit import cache_root, is_compiled
 
     cache = cache_root()
@@ -179,7 +129,7 @@ def examine(seconds: float = 5.0) -> Diagnosis:
     optional = tuple(_part(module, name, purpose) for module, name, purpose in OPTIONAL)
     compiled = is_compiled("tangere.steppers.implicit")
     size = sum(path.stat().st_size for path in cache.rglob("*") if path.is_file())
-    empty, full = measure_jitter(seconds)
+    empty, full, told = measure(seconds)
     browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     cores = (
@@ -200,6 +150,7 @@ def examine(seconds: float = 5.0) -> Diagnosis:
         compiled=compiled,
         empty=empty,
         full=full,
+        answers=told,
         advice=_advice(
             empty=empty,
             full=full,

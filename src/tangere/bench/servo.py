@@ -1,12 +1,19 @@
-"""Does the servo keep time at work? Late ticks of three loops that take turns in one run.
+"""Can a hand rely on the servo? Late ticks, answers at the device, ends of a program.
 
-*empty* only waits. *at work* steps a tool against eight planes, while thirteen blocks are simulated
-and shown on a page in a process of its own, a thread hands planes over, and every row is recorded
-to a file. *beside Python* is the same with one more thread that never stops computing in pure
-Python.
+*Loops.* *empty* only waits. *at work* is a session: a device whose driver is called within the tick
+(a fake of a vendor's C library), in the process that a session has for it, a tool that leans on a
+floor, a contact loop, a recording to a file; beside it thirteen blocks are simulated and shown on a
+page. *beside Python* is the same with one more thread in the program that never stops computing in
+pure Python. All take turns, with the same priority and core. How many ticks are late depends on the
+machine and its mood, so that only ratios within one run mean anything.
 
-All have the same priority and core. How many ticks are late depends on the machine and its mood,
-so that only ratios within one run mean anything.
+*Answers.* The grip of the device steps by 2 mm at irregular times; from its own log: how long until
+a command feels it?
+
+*Ends.* A program that holds the device ends in one way or another; from the device's log: how long
+until force is zero, and until the device is closed?
+
+*Criteria.* See `bench.criteria`.
 """
 
 from __future__ import annotations
@@ -21,52 +28,92 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tangere.bench import criteria
+from tangere.bench.criteria import Finding
 from tangere.bench.report import Result, Row, Table
-from tangere.doctor import PLANES, RATE, send_planes, trial_rig
-from tangere.haptics.layout import NSTATE, NTOOL, STATE_TIME, STATE_TOOL, Rig
-from tangere.haptics.mailbox import take
-from tangere.haptics.safety import Safety
+from tangere.errors import SceneError
+from tangere.fakes.held_program import lean_on, lower
+from tangere.fakes.measure import Answers, End, answers, busy_python, in_world, vendors
+from tangere.fakes.vendors import Libraries, World, why_not
 from tangere.haptics.servo import CTL_LATE, Counters, Loop, Servo, counted
 from tangere.scene.library import build
-from tangere.trace.recorder import Recorder
 from tangere.viewer.app import page_builder
 from tangere.viewer.frame import Settings
 from tangere.viewer.host import Host
 from tangere.viewer.runner import Runner
 
 EMPTY, WORK, PYTHON = "empty", "at work", "beside Python"
-SECONDS = 0.5  # [s] of a turn: a machine's mood lasts longer
+RATE = 1000.0  # [Hz]
 SCENE = "block-tower"
-CONTACT_PERIOD = 2e-3  # [s]
+CALLS = (0.0, 3e-4)  # duration of a driver's calls [s]
 MOST_LATE = 2.0  # times the late ticks of the empty loop, claimed at most
 MOST_CHANGE = 0.2  # of the share of late ticks by a busy Python thread
 DRAWS = 1000  # of all rounds at random, to see what is chance
 LONGEST_TICK = 15e-6  # [s] median, claimed at most
 
 
-def measure(rounds: int = 120, seconds: float = SECONDS) -> Result:
-    """Late ticks of all loops, `rounds` turns of `seconds` each."""
+def measure(rounds: int = 12, seconds: float = 5.0, runs: int = 2) -> Result:
+    """All of it.
+
+    Args:
+        rounds: Turns of each loop.
+        seconds: Of a turn, and of each look at the answers.
+        runs: Of each end.
+
+    Raises:
+        SceneError: The fake library cannot be built here.
+    """
+    if reason := why_not():
+        raise SceneError(f"bench servo: {reason}")
     begin = time.perf_counter()
-    loops: dict[str, list[Loop]] = {EMPTY: [], WORK: [], PYTHON: []}
-    names = list(loops)
-    granted = ""
-    with _page() as page:
-        for r in range(rounds):
-            for k in range(len(names)):
-                name = names[(r + k) % len(names)]  # nobody always comes first
-                servo = _turn(name, seconds, page)
-                loops[name].append(servo.loop)
-                granted = str(servo.granted)
-    found = {name: counted(*turns) for name, turns in loops.items()}
-    rows = [_row(name, counters) for name, counters in found.items()]
-    notes = [*claims(found), doubt(loops)]
-    settings = {"rounds": rounds, "seconds": seconds, "rate_Hz": RATE, "planes": PLANES}
-    title = f"{rounds} turns of {seconds:g} s at {RATE:g} Hz; {granted}"
-    return Result("servo", settings, [Table(title, rows)], notes, time.perf_counter() - begin)
+    with vendors() as libraries, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        loops, granted = run_loops(libraries, folder, rounds, seconds)
+        answered = {
+            (call, busy): answers(libraries, folder, call=call, busy=busy, seconds=seconds)
+            for call in CALLS
+            for busy in (False, True)
+        }
+        paced = {
+            busy: answers(libraries, folder, device="openhaptics", busy=busy, seconds=seconds)
+            for busy in (False, True)
+        }
+        ends = criteria.endings(libraries, folder, runs)
+        found = [
+            criteria.answered(answered),
+            criteria.let_go(ends),
+            criteria.vendor_paced(libraries, folder),
+            criteria.glitches(libraries, folder),
+            criteria.devices_own_ways(libraries, folder),
+            criteria.led(),
+            criteria.booked(),
+            criteria.caught(),
+            criteria.held_near(),
+            criteria.effects(),
+        ]
+    kept = {each: counted(*turns) for each, turns in loops.items()}
+    settings = {"rounds": rounds, "seconds": seconds, "runs": runs, "rate_Hz": RATE}
+    tables = [
+        Table(
+            f"{rounds} turns of {seconds:g} s at {RATE:g} Hz; {granted}",
+            [_row(each, counters) for each, counters in kept.items()],
+        ),
+        Table(
+            "from a step of the grip to the command that feels it, at the device",
+            [_answer(f"calls of {1e3 * c:g} ms", busy, a) for (c, busy), a in answered.items()]
+            + [_answer("vendor's scheduler", busy, a) for busy, a in paced.items()],
+        ),
+        Table(
+            f"ends of a program, {runs} runs each, worst", [_end(*each) for each in ends.items()]
+        ),
+        Table("ten criteria of a hand that can be trusted", [_criterion(each) for each in found]),
+    ]
+    notes = [*claims(kept), doubt(loops)]
+    return Result("servo", settings, tables, notes, time.perf_counter() - begin)
 
 
 def claims(found: dict[str, Counters]) -> list[str]:
-    """The claims with what was measured and the verdict."""
+    """The claims on late ticks with what was measured and the verdict."""
     empty, work, python = (found[name] for name in (EMPTY, WORK, PYTHON))
     burden = _ratio(work.late_share, empty.late_share)
     change = _ratio(python.late_share, work.late_share) - 1.0
@@ -78,12 +125,12 @@ def claims(found: dict[str, Counters]) -> list[str]:
             burden <= MOST_LATE,
         ),
         _claim(
-            f"a busy Python thread changes that by less than {100 * MOST_CHANGE:g} %",
+            f"a busy Python thread makes that worse by less than {100 * MOST_CHANGE:g} %",
             f"{100 * change:+.0f} %",
-            abs(change) < MOST_CHANGE,
+            change < MOST_CHANGE,
         ),
         _claim(
-            f"median tick with {PLANES} planes at most {1e6 * LONGEST_TICK:g} µs",
+            f"median tick, driver's calls within, at most {1e6 * LONGEST_TICK:g} µs",
             f"{1e6 * median:.1f} µs",
             median <= LONGEST_TICK,
         ),
@@ -114,6 +161,9 @@ def _ratio(a: float, b: float) -> float:
     return a / b
 
 
+# ---------------------------------------------------------------- rows of the tables
+
+
 def _row(name: str, c: Counters) -> Row:
     return {
         "loop": name,
@@ -127,6 +177,59 @@ def _row(name: str, c: Counters) -> Row:
         "tick p99 [µs]": 1e6 * c.duration.p99,
         "rows dropped": c.dropped,
     }
+
+
+def _answer(what: str, busy: bool, found: Answers) -> Row:
+    p50, p99, worst = (1e3 * each for each in found.percentiles)
+    return {
+        "driver": what,
+        "Python": "busy" if busy else "quiet",
+        "commands/s": found.rate,
+        "wait p50 [ms]": p50,
+        "wait p99 [ms]": p99,
+        "wait worst [ms]": worst,
+        "longest gap [ms]": 1e3 * found.longest_gap,
+        "steps": len(found.waits),
+        "unanswered": found.unanswered,
+    }
+
+
+def _end(name: str, found: list[End]) -> Row:
+    closed = max(each.closed for each in found)
+    return {
+        "the program ends by": name,
+        "zero force after [ms]": 1e3 * max(each.zero for each in found),
+        "closed after [ms]": 1e3 * closed if np.isfinite(closed) else "stays open",
+        "runs": len(found),
+    }
+
+
+def _criterion(found: Finding) -> Row:
+    return {
+        "": found.number,
+        "asked": found.asked,
+        "seen": found.seen,
+        "verdict": "holds" if found.holds else "FAILS",
+    }
+
+
+# ---------------------------------------------------------------- loops
+
+
+def run_loops(
+    libraries: Libraries, folder: Path, rounds: int, seconds: float
+) -> tuple[dict[str, list[Loop]], str]:
+    """All loops by turns; what the last one's thread was granted, in words."""
+    loops: dict[str, list[Loop]] = {EMPTY: [], WORK: [], PYTHON: []}
+    names = list(loops)
+    granted = ""
+    with _page() as page:
+        for r in range(rounds):
+            for k in range(len(names)):
+                name = names[(r + k) % len(names)]  # nobody always comes first
+                loop, granted = _turn(name, seconds, page, libraries, folder)
+                loops[name].append(loop)
+    return loops, granted
 
 
 class Page(NamedTuple):
@@ -153,27 +256,33 @@ def _page() -> Iterator[Page]:
         host.close()
 
 
-def _turn(name: str, seconds: float, page: Page) -> Servo:
-    """One loop, run to its end with its companions."""
-    rigs = []
-    if name != EMPTY:
-        rig = trial_rig()
-        Safety().apply(rig.settings)  # stale packets are a fault here
-        rigs.append(rig)
-    servo = Servo(rigs, rate=RATE, ticks=round(seconds * RATE))
-    with ExitStack() as companions:
-        if rigs:
-            companions.enter_context(_thread(_contact_loop(rigs[0])))
-            companions.enter_context(_recording(servo))
-            companions.enter_context(_thread(lambda stop: page.host.run(None, stop)))
-            page.runner.pause(False)
-            companions.callback(page.runner.pause, True)
-        if name == PYTHON:
-            companions.enter_context(_thread(_busy))
+def _turn(
+    name: str, seconds: float, page: Page, libraries: Libraries, folder: Path
+) -> tuple[Loop, str]:
+    """One loop, run to its end with its companions; what its thread was granted."""
+    ticks = round(seconds * RATE)
+    if name == EMPTY:
+        servo = Servo([], rate=RATE, ticks=ticks)
         servo.start()
         servo.join()
         servo.stop()
-    return servo
+        return servo.loop, str(servo.granted)
+    path = folder / "loop.world"
+    path.unlink(missing_ok=True)
+    world = World(path, capacity=10)
+    with ExitStack() as companions:
+        companions.enter_context(in_world(libraries, world))
+        session = lean_on()
+        companions.enter_context(_thread(lambda stop: page.host.run(None, stop)))
+        page.runner.pause(False)
+        companions.callback(page.runner.pause, True)
+        session.start(ticks, record=folder / "loop.h5")
+        companions.callback(session.stop)
+        lower(world, session)
+        companions.enter_context(busy_python(name == PYTHON))
+        session.wait()
+        (loop,) = session.live.hands.loops
+        return loop, session.live.hands.granted
 
 
 @contextmanager
@@ -187,37 +296,3 @@ def _thread(work: Callable[[threading.Event], None]) -> Iterator[None]:
     finally:
         stop.set()
         thread.join()
-
-
-def _contact_loop(rig: Rig) -> Callable[[threading.Event], None]:
-    """Hands planes over as often as a contact loop does."""
-
-    def work(stop: threading.Event) -> None:
-        state, number = np.zeros(NSTATE), 1
-        while not stop.wait(CONTACT_PERIOD):
-            if take(rig.states, rig.states_at, state, NSTATE):
-                number += 1
-                tool = state[STATE_TOOL : STATE_TOOL + NTOOL]
-                send_planes(rig, float(number), float(state[STATE_TIME]), tool)
-
-    return work
-
-
-@contextmanager
-def _recording(servo: Servo) -> Iterator[None]:
-    """Every row goes to a file that is thrown away."""
-    with tempfile.TemporaryDirectory() as folder:
-        recorder = Recorder([(servo.loop.ring, servo.loop.ring_at)], Path(folder) / "trace.h5")
-        recorder.start()
-        try:
-            yield
-        finally:
-            recorder.finish()
-
-
-def _busy(stop: threading.Event) -> None:
-    """Computes in pure Python and never lets go of the lock by itself."""
-    total = 0
-    while not stop.is_set():
-        for i in range(10_000):
-            total += i * i % 7

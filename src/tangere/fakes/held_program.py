@@ -15,19 +15,17 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from tangere.devices.device import Device
 from tangere.fakes.vendors import World
 from tangere.geometry.shapes import Box
 from tangere.haptics.coupling import VirtualCoupling
 from tangere.haptics.layout import ROW_SENT
 from tangere.scene.scene import Scene
 from tangere.session.session import Session
-
-if TYPE_CHECKING:
-    from tangere.trace.trace import Trace
 
 STIFFNESS = 200.0  # of the coupling [N/m]
 LEAN = 0.005  # of the hand below the floor [m]
@@ -36,7 +34,7 @@ ENOUGH = 0.5  # of a force to be let go of [N]
 LONG = 60.0  # [s] the end comes from outside
 
 
-def lean_on(device: str = "forcedimension", **options: Any) -> Session:
+def lean_on(device: str | Device = "forcedimension", **options: Any) -> Session:
     """A session whose tool, a cube, stands on a floor; the hand is on the cube."""
     scene = Scene()
     scene.add_body(Box((0.4, 0.4, 0.1)), position=(0.0, 0.0, -0.05), fixed=True, name="floor")
@@ -62,24 +60,36 @@ def lower(world: World, session: Session) -> None:
         time.sleep(2e-3)
 
 
-def _raise(what: BaseException) -> None:
-    raise what
+def _raise(session: Session) -> None:
+    raise RuntimeError("on purpose")
 
 
 def _kill(number: int) -> Callable[[Session], None]:
-    return lambda session: (os.kill(os.getpid(), number), time.sleep(LONG))[0]
+    def kill(session: Session) -> None:
+        os.kill(os.getpid(), number)
+        time.sleep(LONG)
+
+    return kill
+
+
+def _stop(session: Session) -> None:
+    session.stop()
+
+
+def _fault(session: Session) -> None:
+    ctypes.string_at(0)
 
 
 # How it ends, by name; the session is running.
-ENDINGS: dict[str, Callable[[Session], Trace | None]] = {
-    "stop": lambda session: session.stop(),
+ENDINGS: dict[str, Callable[[Session], None]] = {
+    "stop": _stop,
     "exit": lambda session: sys.exit(0),
-    "exception": lambda session: _raise(RuntimeError("on purpose")),
+    "exception": _raise,
     "interrupt": _kill(signal.SIGINT),
     "sigterm": _kill(signal.SIGTERM),
     "sighup": _kill(signal.SIGHUP),
     "sigkill": _kill(signal.SIGKILL),
-    "segmentation fault": lambda session: ctypes.string_at(0) and None,
+    "segmentation fault": _fault,
     "os._exit": lambda session: os._exit(1),
     "sigstop": _kill(signal.SIGSTOP),
 }
@@ -92,7 +102,8 @@ def main(ending: str) -> None:
     session.start()
     lower(world, session)
     time.sleep(0.05)
-    print(time.monotonic_ns(), flush=True)
+    sys.stdout.write(f"{time.monotonic_ns()}\n")
+    sys.stdout.flush()
     ENDINGS[ending](session)
 
 

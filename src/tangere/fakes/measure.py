@@ -18,9 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tangere.fakes.held_program import lean_on, lower
+from tangere.devices.simulated import Scripted
+from tangere.fakes.held_program import LEAN, lean_on, lower
 from tangere.fakes.vendors import Libraries, World, build
 from tangere.haptics.safety import Safety
+from tangere.haptics.servo import Counters
 from tangere.maths.vec import Array
 
 STEP = 0.002  # of the grip [m]: 0.4 N
@@ -81,6 +83,7 @@ class Answers:
     waits: Array  # from a step to the first command that feels it [s]
     unanswered: int  # steps
     longest_gap: float  # between two commands [s]
+    counters: Counters  # of the session's loop
 
     @property
     def percentiles(self) -> tuple[float, float, float]:
@@ -127,11 +130,11 @@ def answers(
             with busy_python(busy):
                 session.wait(seconds)
             end = time.monotonic_ns()
-            return _answered(world, begin, end)
+            return _answered(world, begin, end, session.live.hands.counters)
         raise AssertionError  # a session that runs does not swallow exceptions
 
 
-def _answered(world: World, begin: int, end: int) -> Answers:
+def _answered(world: World, begin: int, end: int, counters: Counters) -> Answers:
     log = world.log("write")
     log = log[(log["ns"] >= begin) & (log["ns"] <= end)]
     times, force = log["ns"], log["wrench"][:, :3]
@@ -147,9 +150,20 @@ def _answered(world: World, begin: int, end: int) -> Answers:
         else:
             unanswered += 1
     span = 1e-9 * (times[-1] - times[0])
-    return Answers(
-        (len(times) - 1) / span, np.array(waits), unanswered, 1e-9 * float(np.diff(times).max())
-    )
+    gap = 1e-9 * float(np.diff(times).max())
+    return Answers(float((len(times) - 1) / span), np.array(waits), unanswered, gap, counters)
+
+
+def leaning(seconds: float) -> Counters:
+    """How the loop of a session keeps time whose hand, a script, leans on a floor."""
+    session = lean_on(Scripted(_lean))
+    session.run(seconds)
+    return session.live.hands.counters
+
+
+def _lean(t: float) -> tuple[float, float, float]:
+    """Way of the hand: down by LEAN in half a second, from where it holds the cube."""
+    return 0.0, 0.0, 0.015 - LEAN * min(1.0, 2.0 * t)
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,7 @@ class HandProcess:
         self._reconnect = reconnect
         self._process: subprocess.Popen[bytes] | None = None
         self._answers: queue.Queue[tuple[str, Any]] = queue.Queue()
+        self._hearing: threading.Thread | None = None
         self._asking = threading.Lock()
         self._stopping = False
 
@@ -92,7 +93,8 @@ class HandProcess:
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             **options,
         )
-        threading.Thread(target=self._hear, name="tangere-hand", daemon=True).start()
+        self._hearing = threading.Thread(target=self._hear, name="tangere-hand", daemon=True)
+        self._hearing.start()
         try:
             infos, self.groups = self._ask("open", told)
         except BaseException:
@@ -157,6 +159,8 @@ class HandProcess:
         except subprocess.TimeoutExpired:
             process.kill()
             self.trouble = self.trouble or f"the hand process did not end within {END:g} s"
+        if self._hearing is not None:
+            self._hearing.join(END)
 
     close = stop
 
@@ -197,6 +201,8 @@ class HandProcess:
             if not self._stopping:
                 self.trouble = self.trouble or words
             self._answers.put(("ended", words))
+        finally:
+            process.stdout.close()
 
     def _last_words(self) -> str:
         """How the process ended."""
