@@ -35,6 +35,7 @@ LONG_FILES = {
 LIVE_FOLDERS = {"session"}
 LIVE_FILES = {
     "test_conformance.py",
+    "test_criteria.py",
     "test_ending.py",
     "test_held_page.py",
     "test_held_session.py",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -82,10 +83,7 @@ def test_limits_are_those_of_the_device_found(world: World) -> None:
     session = leaning(world)
     world.place(world["position"], axis=(0.0, 0.0, 1.0), angle=0.1)
     until(session, lambda: bool(np.linalg.norm(world.last()[3:6]) > 1e-3))
-    session.stop()
-    settings = session.scene.tools[0].name
-    assert session.live.recorder is not None
-    told = session.stop().settings[settings]
+    told = session.stop().meta["settings"]["cube"]
     assert told["device_force"] == 12.0
     assert told["device_torque"] == 0.2
 
@@ -235,7 +233,7 @@ def test_a_users_device_goes_to_the_process_as_it_was_made() -> None:
     session = lean_on(Stone(3.0))
     with session:
         session.wait(0.1)
-    assert session.stop().settings["cube"]["device_force"] == 3.0
+    assert session.stop().meta["settings"]["cube"]["device_force"] == 3.0
 
 
 def test_a_device_that_cannot_go_is_refused_with_the_remedy() -> None:
@@ -244,19 +242,15 @@ def test_a_device_that_cannot_go_is_refused_with_the_remedy() -> None:
         fault = ""
 
         def __init__(self) -> None:
-            self.file = Path(__file__).open()
+            self.lock = threading.Lock()
 
         def open(self) -> None: ...
         def read(self, out: Any) -> None: ...
         def write(self, wrench: Any) -> None: ...
         def close(self) -> None: ...
 
-    device = Fixed()
-    try:
-        with pytest.raises(DeviceError, match="process=False"):
-            lean_on(device).start()
-    finally:
-        device.file.close()
+    with pytest.raises(DeviceError, match="process=False"):
+        lean_on(Fixed()).start()
 
 
 def test_a_device_in_this_process_is_noted(world: World) -> None:
