@@ -388,7 +388,7 @@ def test_the_servo_is_judged_by_ratios() -> None:
 
     assert verdicts(10, 20, 23) == ["holds", "holds", "holds"]
     assert verdicts(10, 21, 26) == ["FAILS", "FAILS", "holds"]
-    assert verdicts(10, 10, 7, tick=16e-6) == ["holds", "FAILS", "FAILS"]
+    assert verdicts(10, 10, 7, tick=16e-6) == ["holds", "holds", "FAILS"]
     assert verdicts(0, 0, 0) == ["holds", "holds", "holds"]
     assert verdicts(0, 1, 1) == ["FAILS", "holds", "holds"]
 

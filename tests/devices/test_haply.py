@@ -88,8 +88,9 @@ def test_haply_finds_the_field_of_an_odd_version_once(service: FakeService) -> N
     """
     service.field = "values"
     with client(service) as device:
-        assert pushed_until(device, lambda: service.shown[-1:] == [[1.0, 0.0, 0.0]])
+        assert pushed_until(device, lambda: device.notices)
         assert list(device.notices) == ["force is sent as 'values', and shown"]
+        assert service.shown[-1] == [1.0, 0.0, 0.0]
         service.braked = True
         begin = len(service.messages)
         assert pushed_until(device, lambda: len(service.messages) > begin + 500)

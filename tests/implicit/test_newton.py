@@ -215,7 +215,6 @@ def test_momentum_balances_in_a_large_heap() -> None:
 def test_a_few_bodies_by_the_rules_for_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Contacts change early and bodies are held still, as in heaps too large for plain Python."""
     monkeypatch.setattr(islands, "SMALL", 0)
-    monkeypatch.setattr(islands, "SPARSE", 0.0)
     monkeypatch.setattr(large, "MANY", 0.9)  # of so few, two rings are nearly all
     monkeypatch.setattr(large, "RINGS", 1)
     held = []

@@ -121,7 +121,6 @@ def test_a_large_heap_does_not_care_who_solves_what() -> None:
 @pytest.mark.skipif(not JIT_DISABLED, reason="compiled code has its constants inside")
 def test_islands_that_are_solved_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(islands, "SMALL", 0)  # none is factored
-    monkeypatch.setattr(islands, "SPARSE", 0.0)
     alone = moved(heap(SOLVED), 1, "implicit", steps=STEPS)
     monkeypatch.setattr(schedule, "SHARED", 2)
     for module in (set_up, large, conjugate_gradients, partition):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tangere._jit import JIT_DISABLED
 from tangere.steppers.stepper import CONTACT_COLUMNS
 from tangere.viewer.frame import TOOL, Books, Frame, Pull, Servo, history_dtype
 from tangere.viewer.snapshot import Block, Room
@@ -179,6 +180,9 @@ def _write_for(name: str, seconds: float) -> None:
     block.close()
 
 
+@pytest.mark.skipif(
+    JIT_DISABLED, reason="plain Python's exchange is one act in its own process alone"
+)
 def test_another_process_writes_as_fast_as_it_can_and_no_frame_is_torn() -> None:
     """Every frame read is one that was written, numbers never go back."""
     block = Block.create(ROOM)

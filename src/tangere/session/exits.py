@@ -49,12 +49,13 @@ def release(session: Session) -> None:
 def _end(number: int, frame: FrameType | None) -> None:
     """End all sessions, then the program, by the same signal."""
     signal.signal(number, signal.SIG_DFL)
-    _stop_all(f"ended by {signal.Signals(number).name}")
+    stop_all(f"ended by {signal.Signals(number).name}")
     os.kill(os.getpid(), number)
 
 
 @atexit.register
-def _stop_all(reason: str = "the program ended") -> None:
+def stop_all(reason: str = "the program ended") -> None:
+    """Stop all sessions that run."""
     for session in list(_running):
         with suppress(Exception):  # others are still to be stopped
             session.stop(reason)
