@@ -28,7 +28,7 @@ arm = tg.devices.Hand(lambda t: (math.sin(6 * t) / 50, 0, 0.012 - min(t, 1) / 10
 DEVICE = ""  # yours, such as "forcedimension"; empty: the arm above, simulated
 session = tg.Session(scene, device=DEVICE or arm, safety=tg.Safety(force=4))
 columns = session.columns("phase", "strength")
-texture = session.add_effect(grating, parameters=(0, 0.004))  # force [N], wave length [m]
+texture = session.add_effect(grating, parameters=(0, 0.008), power=0.02)  # [N], [m]; [W]
 plan = [(2.0, 0.2), (4.0, 0.8), (6.0, 0.4)]  # a trial's begin [s] and strength [N]
 with tempfile.TemporaryDirectory() as folder:  # for data that stay: a folder of your own
     trace = session.run(8, realtime=bool(DEVICE), record=Path(folder, "p01.h5"), each=schedule)
@@ -37,4 +37,4 @@ with tempfile.TemporaryDirectory() as folder:  # for data that stay: a folder of
         x, _, z = trial["device.force"].T
         trial.plot(Path(folder, f"{trial.label}.png"))
         print(f"{trial.label}: pressed with {z.mean():.2f} N, {x.std():.2f} N rms along x")
-assert len(trace.trials()) == len(trace.events) == 3
+assert trial.label == "0.4 N"
