@@ -7,6 +7,7 @@ import importlib
 import io
 import json
 import re
+import runpy
 import shlex
 import sys
 import tomllib
@@ -64,6 +65,23 @@ def test_code_runs_and_prints_what_the_page_says(
             exec(compile(code, f"{page_id(page)}, block {i}", "exec"), names)
         if i + 1 < len(blocks) and blocks[i + 1][0] == "text":
             assert printed.getvalue() == blocks[i + 1][1], f"block {i}:\n{code}"
+
+
+INCLUDED = re.compile(r"^```\{literalinclude\} (\S*examples/\S+\.py)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if INCLUDED.search(page.read_text("utf-8"))], ids=page_id
+)
+def test_an_example_on_a_page_prints_what_the_page_says(
+    page: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first `text` block of the page is what the example that it includes prints."""
+    example = INCLUDED.search(page.read_text(encoding="utf-8"))
+    assert example is not None
+    runpy.run_path(str((page.parent / example[1]).resolve()), run_name="__main__")
+    told = next(body for kind, body in fences(page) if kind == "text")
+    assert capsys.readouterr().out == told
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)

@@ -225,7 +225,7 @@ class Adapter:
         self._opened = True
 
     def read(self, out: Array) -> None:
-        """Fill the READ_… columns; when that fails the pose stays and READ_STATUS says so."""
+        """Fill the `READ_…` columns; when that fails the pose stays and `READ_STATUS` says so."""
         self.must_be_open()
         if not out[READ_QUATERNION : READ_QUATERNION + 4].any():
             out[READ_QUATERNION] = 1.0
@@ -292,7 +292,7 @@ class Adapter:
             raise DeviceError(f"{self.info.name} is not open: call open() first")
 
     def fail(self, bit: int, error: Exception | str) -> None:
-        """A FAULT_… of the device, with its words; it stands until `recover`."""
+        """A `FAULT_…` of the device, with its words; it stands until `recover`."""
         words = f"{self.info.name}: {error}"
         if self._wrong.get(bit) != words:
             self.faults[words] += 1
