@@ -37,6 +37,7 @@ from tangere.haptics.layout import (
     READ_TIME,
     READ_VELOCITY,
 )
+from tangere.haptics.pacing import clock_ns
 from tangere.maths.quat import Quat, turn_between
 from tangere.maths.vec import Array, LongArray
 
@@ -173,7 +174,7 @@ class Adapter:
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info
         self.faults: Counter[str] = Counter()
-        """What went wrong since it was opened, in words, and how often."""
+        """What went wrong so far, in words, and how often."""
         self._opened = False
         self._wrong: dict[int, str] = {}
         self._samples = 0.0
@@ -216,7 +217,6 @@ class Adapter:
             return
         self._samples = 0.0
         self._wrong.clear()
-        self.faults.clear()
         try:
             self._connect()
         except BaseException:
@@ -237,7 +237,7 @@ class Adapter:
             fresh = False
         if fresh:
             self._samples += 1.0
-            self._sampled = time.monotonic()
+            self._sampled = 1e-9 * clock_ns()  # the clock of servos
         out[READ_TIME] = self._sampled
         out[READ_SEQUENCE] = self._samples
         out[READ_STATUS] = self.status

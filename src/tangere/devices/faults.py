@@ -7,7 +7,9 @@ there while the calls fail, in READ_STATUS and in words, and gone when they work
 from __future__ import annotations
 
 from tangere.devices.device import Adapter
-from tangere.haptics.layout import FAULT_READ, FAULT_WRITE
+from tangere.haptics.layout import FAULT_LOST, FAULT_OFF, FAULT_READ, FAULT_WRITE
+
+BITS = (FAULT_READ, FAULT_WRITE, FAULT_OFF, FAULT_LOST)
 
 
 class PassingFaults(Adapter):
@@ -24,7 +26,7 @@ class PassingFaults(Adapter):
         status, words = self.trouble()
         if not status & bit:
             super()._exchanged(bit)
-        for each in (FAULT_READ, FAULT_WRITE):
+        for each in BITS:
             if status & each:
                 self.fail(each, words)
             elif self._told & each:

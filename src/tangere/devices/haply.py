@@ -36,12 +36,19 @@ from tangere.devices.device import (
 )
 from tangere.devices.faults import PassingFaults
 from tangere.errors import DeviceError
-from tangere.haptics.layout import FAULT_READ, FAULT_WRITE, READ_APPLIED, READ_TELLS_APPLIED
+from tangere.haptics.layout import (
+    FAULT_LOST,
+    FAULT_OFF,
+    FAULT_WRITE,
+    READ_APPLIED,
+    READ_TELLS_APPLIED,
+)
 from tangere.maths.vec import Array
 
 SESSION = "org.tangere:session"
 ANSWER = 1.0  # a service that has not answered by then is not there [s]
 VECTOR_SINCE = (3, 5)  # version of the service whose field for the force is `vector`
+DELAY = 3e-3  # from a command to the motors, through a service: not known, taken for three ticks
 TRIAL = 0.2  # time that force is sent until the field is settled [s]
 TRIAL_FORCE = 0.1  # more than filters of the service keep back [N]
 
@@ -144,6 +151,7 @@ class Haply(PassingFaults, Threaded):
             rate=1000.0,
             blocks=True,
             drops_force=True,
+            delay=DELAY,
         )
 
     def _listen(self) -> None:
@@ -192,8 +200,6 @@ class Haply(PassingFaults, Threaded):
         twist = self._estimate(now, x, q)
         velocity = _vector(state.get("cursor_velocity"))
         self.publish(_State(x, q, (*velocity, *twist[3:]), buttons, applied=applied))
-        if self._stopped[0] == FAULT_READ:
-            raise DeviceError(self._stopped[1])
 
     def _look_at_status(self, status: dict[str, Any]) -> None:
         """Why the device does not push now; what the service does not say is well."""
@@ -207,7 +213,7 @@ class Haply(PassingFaults, Threaded):
         """A brake, a lost device, or one that is not ready; until that ends."""
         if self._stopped[0]:
             return self._stopped
-        return (FAULT_WRITE, self._unready) if self._unready else (0, "")
+        return (FAULT_OFF, self._unready) if self._unready else (0, "")
 
     def _frame(self) -> dict[str, Any]:
         frame = json.loads(self._socket.recv(timeout=ANSWER))
@@ -251,11 +257,11 @@ class Haply(PassingFaults, Threaded):
         self.notices.append(str(event.get("message") or name))
         kind = str(data.get("safety_type", ""))
         if name == "device-disconnected":
-            self._stopped = FAULT_READ, "the device was disconnected"
+            self._stopped = FAULT_LOST, "the device was disconnected"
         elif name == "device-busy":
             self._stopped = FAULT_WRITE, "another program uses the device"
         elif name == "device-safety-triggered" and kind in _STOPPED:
-            self._stopped = FAULT_WRITE, _STOPPED[kind]
+            self._stopped = FAULT_OFF, _STOPPED[kind]
         elif name == "device-safety-triggered" and kind == "ebrake_released":
             self._stopped = 0, ""
 

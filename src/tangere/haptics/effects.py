@@ -15,6 +15,9 @@ An effect is a function of the hand that adds a wrench, compiled once and called
 | wrench   | to add to: force and torque on the hand, world axes; force that closes | 23      |
 |          | the gripper; then the user's columns of the trace, to be set          |         |
 
+The hand is that of the moment when the force arrives (the lead, see `haptics.reading`), so that a
+spring of the user's own is no more active than the coupling.
+
 It comes after the coupling and before gain, net, slew and limits: nothing it does reaches a device
 unchecked. One that answers with something not finite is switched off.
 """

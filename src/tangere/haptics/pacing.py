@@ -94,8 +94,15 @@ def release() -> None:
     """Let the system page this process again, and its threads run on all cores."""
     if not PORTABLE:
         _libc().munlockall()
-        while _CLAIMED:
-            _move(_allowed() - {_CLAIMED.pop()}, _allowed())
+        others = _allowed() - _CLAIMED
+        _CLAIMED.clear()
+        _move(others, _allowed())
+
+
+def keep_off(core: int | None) -> None:
+    """Have the threads of this process stay off a core that another process claimed."""
+    if not PORTABLE and core is not None and core not in _CLAIMED and len(_free()) > 1:
+        _take(core)
 
 
 def _raise_priority(priority: int, advice: list[str]) -> int | None:
@@ -120,11 +127,13 @@ def _pin(core: int | None, advice: list[str]) -> int | None:
             advice.append("one core only: the servo shares it with everything else")
             return None
         count = _interrupts()
-        core = min(allowed, key=lambda each: (count.get(each, 0), -each))
+        # one for every servo, but the last, which the rest of the program needs
+        choice = _free() if len(_free()) > 1 else _CLAIMED
+        core = min(choice, key=lambda each: (count.get(each, 0), -each))
     try:
         os.sched_setaffinity(0, {core})
-        _move(_allowed(), _allowed() - {core})
-        _CLAIMED.add(core)
+        if core not in _CLAIMED:
+            _take(core)
     except OSError as error:
         advice.append(
             f"core {core} was refused ({error.strerror}): choose one of "
@@ -135,6 +144,18 @@ def _pin(core: int | None, advice: list[str]) -> int | None:
 
 
 _CLAIMED: set[int] = set()  # cores that others stay off
+
+
+def _free() -> frozenset[int]:
+    """Cores that no servo has claimed."""
+    return _allowed() - _CLAIMED
+
+
+def _take(core: int) -> None:
+    """Have all others stay off a core."""
+    before = _free()
+    _CLAIMED.add(core)
+    _move(before, _free())
 
 
 @functools.cache

@@ -160,7 +160,7 @@ def tick(r: Rig, n: int, now: float, clock: float) -> int:
     for k in range(7):
         effect[k] = 0.0
     if m[MEM_STARTED] == 1.0:
-        wrong, power = add_effects(r, r.hand, now, effect)
+        wrong, power = add_effects(r, ahead, now, effect)
         fault |= wrong
     fault, gain = command(r, effect, power, now, age, fault)
     r.send[SEND_TIME] = now

@@ -24,6 +24,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tangere.errors import DeviceError, SceneError
+from tangere.haptics import pacing
 from tangere.haptics.layout import Rig
 from tangere.haptics.servo import (
     CTL_ENDED,
@@ -115,7 +116,9 @@ class HandProcess:
 
     def start(self) -> None:
         """Begin to tick."""
-        self.granted = self._ask("start", None)
+        self.granted, cores = self._ask("start", None)
+        for core in cores:
+            pacing.keep_off(core)
 
     def pause(self, paused: bool) -> None:
         """Send zero force while the loops go on; afterwards it ramps up."""
@@ -161,6 +164,7 @@ class HandProcess:
             self.trouble = self.trouble or f"the hand process did not end within {END:g} s"
         if self._hearing is not None:
             self._hearing.join(END)
+        pacing.release()
 
     close = stop
 
@@ -287,10 +291,10 @@ class _Child:
             raise DeviceError("no device was opened")
         return self._hands
 
-    def do_start(self, _: None) -> str:
+    def do_start(self, _: None) -> tuple[str, list[int]]:
         """Begin to tick."""
         self.hands.start()
-        return self.hands.granted
+        return self.hands.granted, self.hands.cores
 
     def do_install(self, about: Any) -> None:
         """Compile an effect and have it called."""

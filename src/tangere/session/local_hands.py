@@ -193,6 +193,12 @@ class LocalHands:
         return "; ".join(dict.fromkeys(str(servo.granted) for servo in self._servos))
 
     @property
+    def cores(self) -> list[int]:
+        """Cores that the servos have to themselves."""
+        granted = (getattr(servo.granted, "core", None) for servo in self._servos)
+        return sorted({core for core in granted if core is not None})
+
+    @property
     def faults(self) -> list[str]:
         """What went wrong with the devices, in words, and how often."""
         lines = []

@@ -218,11 +218,10 @@ class Session:
     def _configure(self, index: int, info: DeviceInfo) -> None:
         """Limits, delay and displayed stiffness of a hand, by what its device says of itself."""
         device, s = self.devices[index], self.rigs[index].settings
-        if hasattr(device, "table"):  # a script says where the hand is
-            s[SET_PLACE] = PLACE_ABSOLUTE
-            if self.safety is None:
-                unlimited(s)  # nobody's hand
-                return
+        self._map_workspace(index)
+        if hasattr(device, "table") and self.safety is None:
+            unlimited(s)  # nobody's hand
+            return
         safety = limits_of(info) if self.safety is None else within(self.safety, info)
         safety.apply(s)
         ticks = device.model.delay / self.rate if isinstance(device, Hand) else info.delay
@@ -231,6 +230,13 @@ class Session:
             s[SET_LEAD] = 0.0
         self._displays[index] = self._displayable(info, ticks, safety.cap)
         self.couple(index, self.scene.tools[index].coupling)
+
+    def _map_workspace(self, index: int) -> None:
+        """How the device's workspace lies in the scene."""
+        s = self.rigs[index].settings
+        self.workspaces[index].apply(s)
+        if hasattr(self.devices[index], "table"):  # a script says where the hand is
+            s[SET_PLACE] = PLACE_ABSOLUTE
 
     def _displayable(
         self, info: DeviceInfo, delay: float, capped: bool
@@ -258,8 +264,10 @@ class Session:
         if isinstance(coupling, DirectCoupling):
             self._refuse_held(tool.name)
             coupling.apply(s)
-            self.workspaces[index].apply(s)
+            self._map_workspace(index)
             s[SET_CAP] = most
+            if why and math.isfinite(most):
+                self.notes.append(f"{tool.name} feels at most {most:.3g} N/m: {why}")
             return
         softer = replace(
             coupling,
@@ -273,7 +281,7 @@ class Session:
                 self.notes.append(f"{what} {was:g} → {now:.3g} {unit}: {why}")
         self.couplings[index] = softer
         softer.apply(s)
-        self.workspaces[index].apply(s)
+        self._map_workspace(index)
         self.contact.hold(index, replace(tool, coupling=softer))
         force = min(softer.max_force, float(s[SET_DEVICE_FORCE]))
         s[SET_LEASH] = leash(softer.stiffness, softer.scale * force)

@@ -51,12 +51,16 @@ class Live:
         self._lock = threading.Lock()
         self._trace: Trace | None = None
         self._contact = threading.Thread(target=self._touch, name="tangere-contact", daemon=True)
+        self._supervisor = threading.Thread(
+            target=self._supervise, name="tangere-supervisor", daemon=True
+        )
 
     def start(self) -> None:
         """Begin: recorder and contacts first, the servo when both run."""
         self.recorder.start()
         self._contact.start()
         self.hands.start()
+        self._supervisor.start()
 
     def watch(self, callback: Callable[[], None]) -> None:
         """Call `callback` between contact periods; it finds the scene between two steps."""
@@ -76,11 +80,16 @@ class Live:
         """Wait until the servo has made its ticks or something ended it; whether it has."""
         end = None if timeout is None else time.monotonic() + timeout
         while self.hands.running and not self.trouble:
-            self.trouble = self._look()
             if end is not None and time.monotonic() >= end:
                 return False
             time.sleep(CHECK)
+        self.trouble = self._look()
         return True
+
+    def _supervise(self) -> None:
+        """Notice what has to end the session, whoever waits for it."""
+        while not self._stop.wait(CHECK) and not self.trouble:
+            self.trouble = self._look()
 
     def _look(self) -> str:
         """What has to end the session, in words."""
