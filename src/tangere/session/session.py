@@ -178,7 +178,10 @@ class Session:
         self.turn_seconds: list[float] = []
         self.couplings = [tool.coupling for tool in scene.tools]
         """Of the tools, as far as their devices can display them."""
-        self._displays = [(math.inf, math.inf, "") for _ in scene.tools]
+        self.infos = [each.info for each in self.devices]
+        """What the devices say of themselves, once they are open."""
+        self.displays = [(math.inf, math.inf, "") for _ in scene.tools]
+        """Most stiffness that each device displays [N/m, N m/rad], and why, in words."""
         for index, each in enumerate(self.devices):
             self._configure(index, each.info)
         self._live: Live | None = None
@@ -218,6 +221,7 @@ class Session:
     def _configure(self, index: int, info: DeviceInfo) -> None:
         """Limits, delay and displayed stiffness of a hand, by what its device says of itself."""
         device, s = self.devices[index], self.rigs[index].settings
+        self.infos[index] = info
         if hasattr(device, "table"):  # a script says where the hand is
             s[SET_PLACE] = PLACE_ABSOLUTE
             if self.safety is None:
@@ -229,7 +233,7 @@ class Session:
         s[SET_DELAY] = ticks
         if not info.max_force > 0.0:  # nothing is felt, and nothing can shake
             s[SET_LEAD] = 0.0
-        self._displays[index] = self._displayable(info, ticks, safety.cap)
+        self.displays[index] = self._displayable(info, ticks, safety.cap)
         self.couple(index, self.scene.tools[index].coupling)
 
     def _displayable(
@@ -254,7 +258,7 @@ class Session:
         While the session runs, call it between two contact periods (`Live.call`).
         """
         tool, s = self.scene.tools[index], self.rigs[index].settings
-        most, turning, why = self._displays[index]
+        most, turning, why = self.displays[index]
         if isinstance(coupling, DirectCoupling):
             self._refuse_held(tool.name)
             coupling.apply(s)
@@ -268,8 +272,9 @@ class Session:
         )
         for name, unit in (("stiffness", "N/m"), ("rotational_stiffness", "N m/rad")):
             was, now = getattr(coupling, name), getattr(softer, name)
+            what = f"displayed {name.replace('_', ' ')} of {tool.name}"
+            self.notes[:] = [note for note in self.notes if not note.startswith(f"{what} ")]
             if now < was:
-                what = f"displayed {name.replace('_', ' ')} of {tool.name}"
                 self.notes.append(f"{what} {was:g} → {now:.3g} {unit}: {why}")
         self.couplings[index] = softer
         softer.apply(s)
@@ -528,7 +533,7 @@ class Session:
                 tool.name: to_words(coupling)
                 for tool, coupling in zip(tools, self.couplings, strict=True)
             },
-            "device": [device.info.name for device in self.devices],
+            "device": [info.name for info in self.infos],
             "notes": self.notes,
             "columns": {tool: list(names) for tool, names in self.additions.columns.items()},
             "rate": self.rate,

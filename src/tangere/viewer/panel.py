@@ -1,7 +1,8 @@
 """The panel beside the scene: choose, change, watch.
 
-Order from top to bottom: help, Scene, Method, Feel, Device, Live, Record. Every number has its
-unit; a control that would do nothing in the chosen scene or method is not there.
+Order from top to bottom: help, the force of every hand, Scene, Method, Feel, Device, Live, Record.
+Every number has its unit; a control that would do nothing in the chosen scene or method is not
+there.
 """
 
 from __future__ import annotations
@@ -18,7 +19,13 @@ from tangere.viewer.frame import RECORD_FAILED, RECORD_RUNS, Verdict
 from tangere.viewer.live import SMALL, Live, si
 from tangere.viewer.stage import PRESSURE_COLOURS, SLIP_COLOUR, STICK_COLOUR, Stage
 from tangere.viewer.tools import FORCE_COLOUR, TORQUE_COLOUR, Tools
-from tangere.viewer.words import INTEGRATORS, faults_in_words, help_line
+from tangere.viewer.words import (
+    INTEGRATORS,
+    faults_in_words,
+    force_in_words,
+    help_line,
+    net_in_words,
+)
 
 if TYPE_CHECKING:
     from tangere.contact.method import Control
@@ -95,6 +102,7 @@ class Panel:
         gui.main_panel.dock_right()
         self._help = gui.add_html("")
         self._status = gui.add_html("")
+        self._force = gui.add_html("")
         with gui.add_folder("Scene"):
             self._add_scene(list(scenes))
         self._method_folder = gui.add_folder("Method")
@@ -337,6 +345,9 @@ class Panel:
         if now - self._updated >= PLOT_INTERVAL:
             self._updated = now
             self._live.show(description, frame)
+            content = _force_html(description.tools, frame, news)
+            if self._force.content != content:
+                self._force.content = content
 
     def say(self, words: str) -> None:
         """Put words about the session as a whole on top of the panel."""
@@ -502,6 +513,22 @@ def _sheet_verdict(sheet: Sheet) -> str:
     if sheet.coupling is None:
         return f'<div style="{SMALL}">{html.escape(values)}</div>'
     return _verdict_html(sheet.coupling._replace(values=values))
+
+
+def _force_html(sheets: tuple[Sheet, ...], frame: Frame, news: News) -> str:
+    """What every hand feels of its tool, what was changed for its device, and what failed."""
+    lines = []
+    for sheet, tool in zip(sheets, frame.tools, strict=False):
+        words = force_in_words(sheet, tool, paused=frame.paused, stopped=frame.stopped)
+        lines.append((f"{sheet.name}, {sheet.device}: {words}", "inherit"))
+        lines.append((net_in_words(sheet, tool), AMBER))
+    lines += [(note, AMBER) for note in news.notes]
+    lines += [(f"failed since the start: {words}", RED) for words in news.device_faults]
+    return "".join(
+        f'<div style="{SMALL};color:{colour}">{html.escape(words)}</div>'
+        for words, colour in lines
+        if words
+    )
 
 
 def _sheet_html(sheet: Sheet) -> str:
