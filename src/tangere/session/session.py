@@ -275,7 +275,7 @@ class Session:
             what = f"displayed {name.replace('_', ' ')} of {tool.name}"
             self.notes[:] = [note for note in self.notes if not note.startswith(f"{what} ")]
             if now < was:
-                self.notes.append(f"{what} {was:g} → {now:.3g} {unit}: {why}")
+                self.notes.append(f"{what} {was:g} → {now:.4g} {unit}: {why}")
         self.couplings[index] = softer
         softer.apply(s)
         self.workspaces[index].apply(s)

@@ -8,7 +8,6 @@ pulled away by the change.
 
 from __future__ import annotations
 
-import contextlib
 import queue
 import threading
 import time
@@ -114,6 +113,7 @@ class HeldSession:
         self._speed = 1.0
         self._notice: str | None = None
         self._stopped = False
+        self._started = False  # the devices of the session are open
         self._rows: deque[Any] = deque(maxlen=2000)
         self._newest = np.zeros(2 * NROW)
         self._take = 0
@@ -135,10 +135,8 @@ class HeldSession:
     @property
     def news(self) -> News:
         """What went wrong last, the file of the recording, and what there is to say of devices."""
-        session = self._session
-        failed: tuple[str, ...] = ()
-        with contextlib.suppress(SceneError):  # it has not started yet
-            failed = tuple(session.live.hands.faults)
+        session, started = self._session, self._started
+        failed = tuple(session.live.hands.faults) if started else ()
         return News(self._notice, self._file, tuple(session.notes), failed)
 
     def new_rows(self) -> Any:
@@ -187,7 +185,8 @@ class HeldSession:
             except SceneError as error:
                 self._notice, self._wanted = str(error), self._settings
                 self._replaying = self._record_to = None
-                self.description = self._describe()  # the page's controls go back to what is
+                if self._started:
+                    self.description = self._describe()  # the page's controls go back to what is
             except Exception as error:  # the page must say what happened, whatever it was
                 self._halt(f"{type(error).__name__}: {error}")
 
@@ -199,7 +198,8 @@ class HeldSession:
             self._pause(values[0])
         elif verb == "speed":
             self._speed = values[0]
-            self._session.live.slow = 1.0 / values[0]
+            if self._started:
+                self._session.live.slow = 1.0 / values[0]
         elif verb == "record":
             self._ask_record(values[0])
         elif verb == "replay":
@@ -226,7 +226,7 @@ class HeldSession:
         """Bring what was asked for into force, in the running session where that is possible."""
         wanted, old = self._wanted, self._settings
         live = {name: getattr(wanted, name) for name in (*COUPLING_FACTORS, "clutch")}
-        if replace(old, **live) == wanted:
+        if self._started and replace(old, **live) == wanted:
             self._settings = wanted
             self._recouple()
             self.description = self._describe()
@@ -281,7 +281,7 @@ class HeldSession:
 
     def _halt(self, words: str) -> None:
         self._notice, self._stopped = f"Stopped: {words}. Press Reset.", True
-        with contextlib.suppress(SceneError):  # nothing runs
+        if self._started:
             self._session.live.pause(True)
         self.faults.append(self._notice)
         self.frame = replace(self.frame, stopped=True, paused=True)
@@ -331,6 +331,7 @@ class HeldSession:
             ticks = len(self._replaying)
             restore(session.rigs, self._replaying, settings=False)  # where each hand was placed
         session.start(ticks, record=record)
+        self._started = True
         self._recorded, self._failed = 0.0, False
         self._recording = record is not None
         self._frames = [ToolFrame(tool) for tool in session.scene.tools]
@@ -346,7 +347,10 @@ class HeldSession:
             self._pause(True)
 
     def _close(self, reason: str) -> None:
-        """End the session and keep its trace."""
+        """End the session, if it has begun, and keep its trace."""
+        if not self._started:
+            return
+        self._started = False
         live = self._session.live
         if self._recording:
             self._recorded = live.recorder.rows / self._rate
@@ -357,7 +361,8 @@ class HeldSession:
 
     def _pause(self, paused: bool) -> None:
         self._paused = paused or self._stopped
-        self._session.live.pause(self._paused)
+        if self._started:
+            self._session.live.pause(self._paused)
         self.frame = replace(self.frame, paused=self._paused)
 
     def _ask_record(self, on: bool) -> None:

@@ -120,7 +120,7 @@ def _coupling_verdict(
     if most == np.inf:
         return Verdict("stable", "", "Stable: the tool's step has no limit.")
     share = stiffness / most
-    words = f"{share:.0%} of what {info.name} renders without shaking ({most:.3g} N/m: {why})"
+    words = f"{share:.0%} of what {info.name} renders without shaking ({most:.4g} N/m: {why})"
     if share > 1.0:
         return Verdict("past", "", f"Too stiff: {words}.", share)
     return Verdict("near" if share > 0.8 else "stable", "", f"Stable: {words}.", share)

@@ -96,6 +96,7 @@ class Panel:
         self._description: Description | None = None
         self._updated = 0.0
         self._said = ""
+        self._refused = False
         self._seen: dict[str, tuple[float, bool]] = {}
         gui = server.gui
         gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(38, 104, 132))
@@ -244,8 +245,8 @@ class Panel:
 
     def _ask(self, verb: str, *values: Any) -> None:
         """Send an order; a control that asks for something impossible goes back to what is."""
-        if not self._send(verb, *values) and self._description is not None:
-            self._set_controls(self._description)
+        if not self._send(verb, *values):
+            self._refused = True  # the drawing thread alone makes and sets controls
 
     # ------------------------------------------------------------------ bodies under the mouse
 
@@ -327,6 +328,9 @@ class Panel:
                 self._bind_bodies(description)
                 self._live.load(tuple(sheet.name for sheet in description.tools))
             self._show_settings(description)
+        if self._refused:
+            self._refused = False
+            self._set_controls(description)
         if self._chosen != self._marked:
             self._mark(description)
         self._stage.see_through(bool(self._inside.value))
