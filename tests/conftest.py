@@ -36,6 +36,7 @@ LIVE_FOLDERS = {"session"}
 LIVE_FILES = {
     "test_conformance.py",
     "test_ending.py",
+    "test_force_page.py",
     "test_held_page.py",
     "test_held_session.py",
     "test_host.py",

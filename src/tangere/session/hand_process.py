@@ -197,6 +197,7 @@ class HandProcess:
             if not self._stopping:
                 self.trouble = self.trouble or words
             self._answers.put(("ended", words))
+        finally:
             process.stdout.close()
 
     def _last_words(self) -> str:

@@ -280,8 +280,9 @@ class Session:
         softer.apply(s)
         self.workspaces[index].apply(s)
         self.contact.hold(index, replace(tool, coupling=softer))
-        force = min(softer.max_force, float(s[SET_DEVICE_FORCE]))
-        s[SET_LEASH] = leash(softer.stiffness, softer.scale * force)
+        if self.infos[index].max_force > 0.0:  # without force nothing holds a hand at its tool
+            force = min(softer.max_force, float(s[SET_DEVICE_FORCE]))
+            s[SET_LEASH] = leash(softer.stiffness, softer.scale * force)
 
     def _refuse_held(self, tool: str) -> None:
         """A hand that feels contacts as they are must not feel those of the last packet alone."""
