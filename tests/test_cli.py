@@ -315,8 +315,7 @@ def test_play_hands_over_what_was_asked(tangere: Run, monkeypatch: pytest.Monkey
     assert calls[1][1]["method"] == "point"
     assert calls[1][1]["integrator"] == "explicit"
     given = ("--device", "haply", "--device", "spacemouse", "--rate", "500", "--record", "a.h5")
-    given += ("--no-process", "--reconnect")
-    assert tangere("play", "two-hands", *given)[0] == 0
+    assert tangere("play", "two-hands", *given, "--no-process", "--reconnect")[0] == 0
     assert calls[2][1]["process"] is False
     assert calls[2][1]["reconnect"] is True
     assert calls[2][1]["device"] == ["haply", "spacemouse"]

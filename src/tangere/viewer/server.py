@@ -2,8 +2,8 @@
 
 The library alone listens where it is told but answers every web page: a browser lets any site open
 a WebSocket to 127.0.0.1, and one message over it asks for a public tunnel. So the handshake is
-refused unless the page came from this machine, the tunnel is closed for good, and of a control a
-page can change the value alone.
+refused unless the page came from this machine, the tunnel is closed for good, and a page can drag,
+click and change values of controls, but nothing else.
 """
 
 from __future__ import annotations
@@ -117,15 +117,22 @@ def _meant_only(server: Server) -> bool:
     is uploaded into any control. What it cannot make a value of is dropped without a word: a page
     could fill the terminal otherwise.
     """
-    from viser import _messages as known
+    from viser._messages import (
+        GuiUpdateMessage,
+        SceneNodeClickMessage,
+        SceneNodeDragMessage,
+        TransformControlsDragEndMessage,
+        TransformControlsDragStartMessage,
+        TransformControlsUpdateMessage,
+    )
 
     meant = (
-        known.GuiUpdateMessage,
-        known.SceneNodeClickMessage,
-        known.SceneNodeDragMessage,
-        known.TransformControlsUpdateMessage,
-        known.TransformControlsDragStartMessage,
-        known.TransformControlsDragEndMessage,
+        GuiUpdateMessage,
+        SceneNodeClickMessage,
+        SceneNodeDragMessage,
+        TransformControlsDragEndMessage,
+        TransformControlsDragStartMessage,
+        TransformControlsUpdateMessage,
     )
     socket_server: Any = getattr(server, "_websock_server", None)
     plain: Any = getattr(socket_server, "_handle_incoming_message", None)
@@ -133,7 +140,7 @@ def _meant_only(server: Server) -> bool:
         return False
 
     async def handle(client: Any, message: Any) -> None:
-        more = isinstance(message, known.GuiUpdateMessage) and set(message.updates) != {"value"}
+        more = isinstance(message, GuiUpdateMessage) and set(message.updates) != {"value"}
         if isinstance(message, meant) and not more:
             with contextlib.suppress(Exception):
                 await plain(client, message)
