@@ -349,8 +349,8 @@ def test_no_page_brings_a_command_beyond_the_limits(
     assert attacker.sent == count
     assert touch.session is not first  # some of it could be meant
     sizes = leans.sizes(began)
-    assert sizes[0] > 1.0  # [N] there was something to be felt all the while
-    assert sizes[1] > 0.01  # [N m]
+    assert sizes[0] > 0.3  # [N] there was something to be felt all the while
+    assert sizes[1] > 5e-3  # [N m]
     assert (sizes <= limits * ROUNDING).all()
     # The session goes on, or was paused, or has stopped and says why: then the motors are off.
     before = touch.frame

@@ -527,7 +527,7 @@ def _force_html(sheets: tuple[Sheet, ...], frame: Frame, news: News) -> str:
         lines.append((f"{sheet.name}, {sheet.device}: {words}", "inherit"))
         lines.append((net_in_words(sheet, tool), AMBER))
     lines += [(note, AMBER) for note in news.notes]
-    lines += [(f"failed since the start: {words}", RED) for words in news.device_faults]
+    lines += [(f"failed since the start: {words}", AMBER) for words in news.device_faults]
     return "".join(
         f'<div style="{SMALL};color:{colour}">{html.escape(words)}</div>'
         for words, colour in lines
