@@ -37,6 +37,7 @@ LIVE_FILES = {
     "test_conformance.py",
     "test_criteria.py",
     "test_ending.py",
+    "test_force_page.py",
     "test_held_page.py",
     "test_held_session.py",
     "test_host.py",

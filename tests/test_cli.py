@@ -307,13 +307,17 @@ def test_play_hands_over_what_was_asked(tangere: Run, monkeypatch: pytest.Monkey
             "headless": True,
             "port": 9000,
             "dt": 0.002,
+            "process": True,
+            "reconnect": False,
         },
     )
     assert calls[1][0] == "heap"
     assert calls[1][1]["method"] == "point"
     assert calls[1][1]["integrator"] == "explicit"
     given = ("--device", "haply", "--device", "spacemouse", "--rate", "500", "--record", "a.h5")
-    assert tangere("play", "two-hands", *given)[0] == 0
+    assert tangere("play", "two-hands", *given, "--no-process", "--reconnect")[0] == 0
+    assert calls[2][1]["process"] is False
+    assert calls[2][1]["reconnect"] is True
     assert calls[2][1]["device"] == ["haply", "spacemouse"]
     assert calls[2][1]["rate"] == 500.0
     assert calls[2][1]["record"] == Path("a.h5")

@@ -201,6 +201,15 @@ def play(
     ] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page.")] = 8080,
     dt: Annotated[float, typer.Option(help="Step of the scene [s].")] = 1e-3,
+    no_process: Annotated[
+        bool,
+        typer.Option(
+            "--no-process", help="Drive devices from this process, not from one of their own."
+        ),
+    ] = False,
+    reconnect: Annotated[
+        bool, typer.Option("--reconnect", help="Open a device again that was lost.")
+    ] = False,
 ) -> None:
     """Open an interactive scene in the browser."""
     from tangere.scene.library import SCENES, build
@@ -220,6 +229,8 @@ def play(
         headless=headless,
         port=port,
         dt=dt,
+        process=not no_process,
+        reconnect=reconnect,
     )
 
 

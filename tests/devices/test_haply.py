@@ -14,7 +14,8 @@ from tangere.devices import haply
 from tangere.devices.haply import Haply
 from tangere.errors import DeviceError
 from tangere.haptics.layout import (
-    FAULT_READ,
+    FAULT_LOST,
+    FAULT_OFF,
     FAULT_WRITE,
     READ_APPLIED,
     READ_BUTTONS,
@@ -144,7 +145,7 @@ def test_haply_is_at_fault_while_it_is_not_ready(
         assert until(lambda: reading(device)[READ_SEQUENCE] > 3)
         assert reading(device)[READ_STATUS] == 0
         service.status = {key: False}
-        assert until(lambda: reading(device)[READ_STATUS] == FAULT_WRITE)
+        assert until(lambda: reading(device)[READ_STATUS] == FAULT_OFF)
         assert words in device.fault
         service.status = {key: True}
         assert until(lambda: reading(device)[READ_STATUS] == 0)
@@ -205,11 +206,11 @@ def test_haply_reads_a_wireless_grip_and_velocity() -> None:
 @pytest.mark.parametrize(
     ("event", "bit", "words"),
     [
-        ({"name": "device-disconnected"}, FAULT_READ, "disconnected"),
+        ({"name": "device-disconnected"}, FAULT_LOST, "disconnected"),
         ({"name": "device-busy"}, FAULT_WRITE, "another program"),
         (
             {"name": "device-safety-triggered", "data": {"safety_type": "ebrake_triggered"}},
-            FAULT_WRITE,
+            FAULT_OFF,
             "brake",
         ),
     ],
@@ -239,7 +240,7 @@ def test_haply_brake_released_clears_its_fault(service: FakeService) -> None:
     with client(service) as device:
         assert until(lambda: service._listeners)
         service.tell(name=safety, data={"safety_type": "stall_detected"}, message="a motor stalls")
-        assert until(lambda: reading(device)[READ_STATUS] == FAULT_WRITE)
+        assert until(lambda: reading(device)[READ_STATUS] == FAULT_OFF)
         assert "stalled" in device.fault
         service.tell(name=safety, data={"safety_type": "ebrake_released"})
         assert until(lambda: reading(device)[READ_STATUS] == 0)

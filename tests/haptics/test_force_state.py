@@ -13,6 +13,7 @@ from tangere.haptics.layout import (
     FAULT_OFF,
     FAULT_READ,
     FAULT_SILENT,
+    FAULT_SPEED,
     FAULT_WRITE,
     FORCE_ACTIVE,
     FORCE_FAULT,
@@ -151,6 +152,15 @@ def test_a_fault_of_the_device_that_lasts_is_its_loss() -> None:
     found = states(device.run(400, status=FAULT_READ))
     assert found.index(FORCE_LOST) in (301, 302)
     assert states(device.run(100)) == [FORCE_LOST] * 100
+
+
+def test_a_fault_of_another_kind_that_lasts_does_not_make_a_glitch_a_loss() -> None:
+    device = Device(lost=0.3)
+    device.run(300)
+    fast = device.run(400, status=FAULT_SPEED)
+    assert set(states(fast)) == {FORCE_FAULT}
+    assert FORCE_LOST not in states(device.run(5, status=FAULT_READ))
+    assert states(device.run(300))[-1] == FORCE_ACTIVE
 
 
 def test_a_device_that_says_it_is_gone_is_lost_at_once() -> None:

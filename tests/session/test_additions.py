@@ -46,7 +46,9 @@ def test_an_effect_is_felt_and_its_parameters_change() -> None:
             added.parameters[0] = 0.0
 
     trace = session.run(0.4, realtime=False, each=each)
-    felt, height = trace["effect.force"][:, 2], trace["hand.position"][:, 2]
+    # it is given the hand of the moment when its force arrives
+    height = (trace["hand.position"] + trace["servo.lead"][:, None] * trace["hand.velocity"])[:, 2]
+    felt = trace["effect.force"][:, 2]
     early = slice(50, 200)
     assert felt[early] == pytest.approx(-10.0 * height[early], rel=1e-12)
     assert np.abs(felt[early]).max() > 0.05
@@ -133,7 +135,8 @@ def test_columns_of_the_users_own_are_in_every_row(tmp_path: Path) -> None:
     session.run(0.3, realtime=False, each=each, record=path)
     trace = tg.Trace.load(path)
     assert trace["phase"][[50, 150, 250]] == pytest.approx((0.0, 1.0, 2.0))
-    assert trace["height"][50:] == pytest.approx(trace["hand.position"][50:, 2])
+    ahead = trace["hand.position"] + trace["servo.lead"][:, None] * trace["hand.velocity"]
+    assert trace["height"][50:] == pytest.approx(ahead[50:, 2])
     assert list(numbers) == ["height", "phase"]
     with pytest.raises(SceneError, match="no 'other'"):
         numbers["other"] = 1.0

@@ -116,6 +116,14 @@ def test_the_page_says_what_is_in_the_hand(held: Held) -> None:
     assert held.page.locator(".uplot").count() == 3
 
 
+def test_the_page_says_that_its_own_hand_has_no_force(held: Held) -> None:
+    said = held.page.get_by_text("shovel, browser: force active (only shown: browser gives none)")
+    said.wait_for()
+    text = held.page.inner_text("body")
+    for without in ("ms late", "softened to", "displayed stiffness"):
+        assert without not in text
+
+
 def test_the_hand_pushes_a_block_and_the_page_shows_the_force(held: Held) -> None:
     frame = held.wait_for(lambda frame: frame.time > 0.2)
     start, blocks = frame.tools[0].copy(), frame.positions[:6].copy()
@@ -164,6 +172,7 @@ def test_reset_brings_tool_and_blocks_back(held: Held) -> None:
 def test_pause_and_slow_motion(held: Held) -> None:
     held.press("Pause")
     held.wait_for(lambda frame: frame.paused)
+    held.page.get_by_text("shovel, browser: force off: paused").wait_for()
     held.page.wait_for_timeout(200)  # the contact loop ends the period it is in
     stopped = held.touch.session.simulation.time
     held.page.wait_for_timeout(300)

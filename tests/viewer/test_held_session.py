@@ -11,9 +11,22 @@ import pytest
 
 from tangere.devices.browser import Page as Hand
 from tangere.errors import DeviceError, SceneError
+from tangere.fakes.vendors import World
 from tangere.geometry.shapes import Box
 from tangere.haptics.coupling import VirtualCoupling
-from tangere.haptics.layout import FAULT_VIEWER, SET_STIFFNESS
+from tangere.haptics.layout import (
+    FAULT_LIMIT,
+    FAULT_TOOL,
+    FAULT_VIEWER,
+    FORCE_ACTIVE,
+    FORCE_LOST,
+    FORCE_RAMP,
+    FORCE_WAITING,
+    ROW_FAULT,
+    ROW_GAIN,
+    ROW_SENT,
+    SET_STIFFNESS,
+)
 from tangere.scene.scene import Scene
 from tangere.viewer.director import Director
 from tangere.viewer.frame import RECORD_RUNS, Frame, Settings
@@ -206,3 +219,130 @@ def test_scenes_with_and_without_a_hand_follow_each_other() -> None:
         assert director.news.notice is None
     finally:
         director.stop()
+
+
+# ---------------------------------------------------------------- the state of the force
+
+
+def test_the_hand_on_the_page_waits_ramps_and_is_active(touch: HeldSession) -> None:
+    wait_for(touch, lambda frame: frame.tools[0]["state"] == FORCE_ACTIVE)
+    assert touch.frame.tools[0]["lead"] == 0.0  # nothing is felt, so nothing is late
+    touch.stop()
+    assert touch.trace is not None
+    state, gain = touch.trace["servo.state"], touch.trace["servo.gain"]
+    begins = np.flatnonzero(np.diff(state, prepend=-1.0))
+    passed = state[begins].astype(int).tolist()
+    assert passed[0] == FORCE_WAITING
+    # a machine that stands still for a moment makes it begin again, in the same order
+    ways = [passed[i : i + 3] for i in range(len(passed))]
+    assert [FORCE_WAITING, FORCE_RAMP, FORCE_ACTIVE] in ways
+    assert not gain[state == FORCE_WAITING].any()
+    ramp = begins[ways.index([FORCE_WAITING, FORCE_RAMP, FORCE_ACTIVE]) + 1 :][:2]
+    assert (np.diff(gain[ramp[0] : ramp[1]]) > 0.0).all()
+    assert gain[ramp[1]] == pytest.approx(1.0, abs=0.05)  # old contacts may take a little
+
+
+def test_limits_of_a_force_that_nobody_feels_are_not_shown(touch: HeldSession) -> None:
+    """The coupling pulls with 10 N, more than the 5 N that are sent at most."""
+    hand = Hand(touch.description.tools[0].hand)
+    hand.move((0.0, 0.0, -0.14))
+    hand.close()
+    row = touch.session.rigs[0].row
+    wait_for(touch, lambda _: bool(int(row[ROW_FAULT]) & FAULT_LIMIT) and row[ROW_GAIN] > 0.9)
+    assert np.linalg.norm(row[ROW_SENT : ROW_SENT + 3]) <= 5.0 * (1.0 + 1e-12)
+    before = touch.frame.time
+    after = wait_for(touch, lambda frame: frame.time > before + 0.1)
+    assert not after.tools[0]["faults"] & FAULT_LIMIT
+
+
+def test_the_hand_on_the_page_goes_as_far_as_it_likes(touch: HeldSession) -> None:
+    """Dragged 30 cm through block and floor, it leaves its tool on top of the block."""
+    wait_for(touch, lambda frame: frame.tools[0]["state"] == FORCE_ACTIVE)
+    hand = Hand(touch.description.tools[0].hand)
+    hand.move((0.0, 0.0, -0.4))
+    hand.close()
+    frame = wait_for(touch, lambda frame: frame.tools[0]["deviation"] > 0.3)
+    assert frame.tools[0]["position"][2] == pytest.approx(0.11, abs=2e-3)
+    touch.stop()
+    assert touch.trace is not None
+    assert not int(np.bitwise_or.reduce(touch.trace["fault"].astype(int))) & FAULT_TOOL
+
+
+@pytest.fixture
+def sigma(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HeldSession]:
+    """A session with a sigma.7 of the fake library, driven by this process."""
+    monkeypatch.chdir(tmp_path)
+    running = HeldSession(Settings("touch"), plain, device="forcedimension", process=False)
+    running.start()
+    yield running
+    running.stop()
+
+
+def test_a_device_is_what_it_says_once_it_is_open(sigma: HeldSession) -> None:
+    (sheet,) = sigma.description.tools
+    assert (sheet.device, sheet.device_force, sheet.device_torque) == ("sigma.7", 12.0, 0.2)
+    assert sheet.coupling is not None
+    assert "2880 N/m: sigma.7 is 2 ms late" in sheet.coupling.words
+    frame = wait_for(sigma, lambda frame: frame.tools[0]["state"] == FORCE_ACTIVE)
+    # two ticks that it says, half a tick that a command is held, and what is measured
+    assert 2.5e-3 <= frame.tools[0]["lead"] <= 8e-3
+    assert frame.tools[0]["net"] == 1.0
+
+
+def test_what_was_changed_for_a_device_is_said_once(sigma: HeldSession) -> None:
+    turning = "displayed rotational stiffness of plate 4 → 0.96 N m/rad: sigma.7 is 2 ms late"
+    driven = "sigma.7 is driven by this process: when this is killed its own watchdog lets go"
+    assert sigma.news.notes == (turning, driven)
+    sigma.obey(Order("coupling_stiffness_factor", (10.0,)))
+    stiff = "displayed stiffness of plate 4000 → 2880 N/m: sigma.7 is 2 ms late"
+    wait_for(sigma, lambda _: stiff in sigma.news.notes)
+    assert sorted(sigma.news.notes) == sorted((stiff, turning.replace(" 4 ", " 40 "), driven))
+    wait_for(sigma, lambda _: sigma.description.tools[0].stiffness == pytest.approx(2880.0))
+    sigma.obey(Order("coupling_stiffness_factor", (1.0,)))
+    wait_for(sigma, lambda _: sorted(sigma.news.notes) == sorted((turning, driven)))
+
+
+def test_what_failed_is_said_in_the_devices_words(sigma: HeldSession, world: World) -> None:
+    wait_for(sigma, lambda frame: frame.tools[0]["state"] == FORCE_ACTIVE)
+    world.fail(0.3)
+    wait_for(sigma, lambda frame: bool(sigma.news.device_faults))
+    assert "sigma.7: the pose failed" in sigma.news.device_faults[0]
+    wait_for(sigma, lambda frame: frame.tools[0]["state"] == FORCE_ACTIVE)
+    assert sigma.news.notice is None
+
+
+def test_a_device_that_is_gone_for_a_reset_is_there_for_the_next(
+    sigma: HeldSession, world: World
+) -> None:
+    world["devices"] = 0
+    sigma.obey(Order("reset", ()))
+    wait_for(sigma, lambda frame: frame.stopped)
+    assert "no device could be opened" in str(sigma.news.notice)
+    sigma.obey(Order("speed", (0.5,)))  # changes nothing that runs
+    sigma.obey(Order("pause", (False,)))
+    sigma.obey(Order("coupling_stiffness_factor", (2.0,)))
+    time.sleep(0.5)
+    assert sigma.frame.stopped
+    world["devices"] = 1
+    sigma.obey(Order("reset", ()))
+    wait_for(sigma, lambda frame: not frame.stopped and frame.speed == 0.5)
+    assert sigma.news.notice is None
+
+
+def test_a_lost_device_comes_back_where_that_was_asked_for(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = {"device": "forcedimension", "process": False, "reconnect": True}
+    touch = HeldSession(Settings("touch"), plain, **options)  # type: ignore[arg-type]
+    touch.start()
+    try:
+        wait_for(touch, lambda frame: frame.tools[0]["state"] == FORCE_ACTIVE)
+        world["dead"] = 1
+        lost = wait_for(touch, lambda frame: frame.tools[0]["state"] == FORCE_LOST)
+        assert not lost.stopped
+        world["dead"] = 0
+        wait_for(touch, lambda frame: frame.tools[0]["state"] == FORCE_ACTIVE)
+        assert touch.news.notice is None
+    finally:
+        touch.stop()

@@ -107,6 +107,8 @@ def _stop(s: PtrF8, m: PtrF8, state: int, stops: int, now: float) -> int:
             m[MEM_RAMP] = longer if again else s[SET_RAMP]
             m[MEM_FAULT_COUNT] = m[MEM_FAULT_COUNT] if again else 0.0
             m[MEM_FAULT_COUNT] += 1.0 if stops & (DEVICE_FAULTS | FAULT_SLOW) != 0 else 0.0
+    if stops & DEVICE_FAULTS == 0:
+        m[MEM_FAULT_SINCE] = now  # only what the device does wrong means that it is lost
     lasts = stops & DEVICE_FAULTS != 0 and now - m[MEM_FAULT_SINCE] > s[SET_LOST]
     if lasts or m[MEM_FAULT_COUNT] >= MOST_FAULTS:
         return FORCE_LOST

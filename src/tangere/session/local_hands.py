@@ -203,7 +203,7 @@ class LocalHands:
         """What went wrong with the devices, in words, and how often."""
         lines = []
         for device in self.devices:
-            for words, count in getattr(device, "faults", {}).items():
+            for words, count in list(getattr(device, "faults", {}).items()):  # others add to it
                 lines.append(f"{words} ({count} times)" if count > 1 else words)
         return lines
 

@@ -65,14 +65,7 @@ from tangere.haptics.layout import (
     new_rig,
 )
 from tangere.haptics.mailbox import post
-from tangere.haptics.safety import (
-    HAND_INERTIA,
-    HAND_MASS,
-    Safety,
-    leash,
-    stiffest,
-    unlimited,
-)
+from tangere.haptics.safety import Safety, leash, unlimited
 from tangere.haptics.tick import run_ticks
 from tangere.haptics.workspace import Buttons, Workspace
 from tangere.maths.rotations import quat_conjugate, quat_product, quaternion_of, rotation_of
@@ -82,6 +75,7 @@ from tangere.scene.scene import Scene, Tool
 from tangere.session import exits
 from tangere.session.additions import AddedEffect, Additions, UserColumns
 from tangere.session.hands import Hands, pushes
+from tangere.session.limits import displayable, limits_of, within
 from tangere.session.threads import Live
 from tangere.trace.columns import named_memory, named_settings, places_of
 from tangere.trace.recorder import Recorder, surroundings
@@ -178,7 +172,10 @@ class Session:
         self.turn_seconds: list[float] = []
         self.couplings = [tool.coupling for tool in scene.tools]
         """Of the tools, as far as their devices can display them."""
-        self._displays = [(math.inf, math.inf, "") for _ in scene.tools]
+        self.infos = [each.info for each in self.devices]
+        """What the devices say of themselves, once they are open."""
+        self.displays = [(math.inf, math.inf, "") for _ in scene.tools]
+        """Most stiffness that each device displays [N/m, N m/rad], and why, in words."""
         for index, each in enumerate(self.devices):
             self._configure(index, each.info)
         self._live: Live | None = None
@@ -218,6 +215,7 @@ class Session:
     def _configure(self, index: int, info: DeviceInfo) -> None:
         """Limits, delay and displayed stiffness of a hand, by what its device says of itself."""
         device, s = self.devices[index], self.rigs[index].settings
+        self.infos[index] = info
         self._map_workspace(index)
         if hasattr(device, "table") and self.safety is None:
             unlimited(s)  # nobody's hand
@@ -228,7 +226,9 @@ class Session:
         s[SET_DELAY] = ticks
         if not info.max_force > 0.0:  # nothing is felt, and nothing can shake
             s[SET_LEAD] = 0.0
-        self._displays[index] = self._displayable(info, ticks, safety.cap)
+        self.displays[index] = displayable(
+            info, ticks, 1.0 / self.rate, self.period / self.rate, capped=safety.cap
+        )
         self.couple(index, self.scene.tools[index].coupling)
 
     def _map_workspace(self, index: int) -> None:
@@ -238,36 +238,20 @@ class Session:
         if hasattr(self.devices[index], "table"):  # a script says where the hand is
             s[SET_PLACE] = PLACE_ABSOLUTE
 
-    def _displayable(
-        self, info: DeviceInfo, delay: float, capped: bool
-    ) -> tuple[float, float, str]:
-        """Most stiffness that a device displays [N/m, N m/rad], and why, in words."""
-        if not info.max_force > 0.0:
-            return math.inf, math.inf, ""
-        times = (delay, 1.0 / self.rate, self.period / self.rate)
-        most = stiffest(info.mass + HAND_MASS, *times) if capped else math.inf
-        turning = stiffest(info.inertia + HAND_INERTIA, *times) if capped else math.inf
-        why = f"{info.name} is {1e3 * delay:g} ms late" if delay > 0.0 else f"limit of {info.name}"
-        if 0.0 < info.stiffness < most:
-            most, why = info.stiffness, f"limit of {info.name}"
-        if info.rotational_stiffness > 0.0:
-            turning = min(turning, info.rotational_stiffness)
-        return most, turning if info.max_torque > 0.0 else math.inf, why
-
     def couple(self, index: int, coupling: VirtualCoupling | DirectCoupling) -> None:
         """Hold a tool by another coupling, no stiffer than its device can display.
 
         While the session runs, call it between two contact periods (`Live.call`).
         """
         tool, s = self.scene.tools[index], self.rigs[index].settings
-        most, turning, why = self._displays[index]
+        most, turning, why = self.displays[index]
         if isinstance(coupling, DirectCoupling):
             self._refuse_held(tool.name)
             coupling.apply(s)
             self._map_workspace(index)
             s[SET_CAP] = most
             if why and math.isfinite(most):
-                self.notes.append(f"{tool.name} feels at most {most:.3g} N/m: {why}")
+                self._note(f"{tool.name} feels at most", f"{most:.4g} N/m: {why}")
             return
         softer = replace(
             coupling,
@@ -276,15 +260,21 @@ class Session:
         )
         for name, unit in (("stiffness", "N/m"), ("rotational_stiffness", "N m/rad")):
             was, now = getattr(coupling, name), getattr(softer, name)
-            if now < was:
-                what = f"displayed {name.replace('_', ' ')} of {tool.name}"
-                self.notes.append(f"{what} {was:g} → {now:.3g} {unit}: {why}")
+            what = f"displayed {name.replace('_', ' ')} of {tool.name}"
+            self._note(what, f"{was:g} → {now:.4g} {unit}: {why}" if now < was else "")
         self.couplings[index] = softer
         softer.apply(s)
         self._map_workspace(index)
         self.contact.hold(index, replace(tool, coupling=softer))
-        force = min(softer.max_force, float(s[SET_DEVICE_FORCE]))
-        s[SET_LEASH] = leash(softer.stiffness, softer.scale * force)
+        if self.infos[index].max_force > 0.0:  # without force nothing holds a hand at its tool
+            force = min(softer.max_force, float(s[SET_DEVICE_FORCE]))
+            s[SET_LEASH] = leash(softer.stiffness, softer.scale * force)
+
+    def _note(self, what: str, words: str) -> None:
+        """Say something of a hand in place of what was said of it before; no words: nothing."""
+        self.notes[:] = [note for note in self.notes if not note.startswith(f"{what} ")]
+        if words:
+            self.notes.append(f"{what} {words}")
 
     def _refuse_held(self, tool: str) -> None:
         """A hand that feels contacts as they are must not feel those of the last packet alone."""
@@ -536,7 +526,7 @@ class Session:
                 tool.name: to_words(coupling)
                 for tool, coupling in zip(tools, self.couplings, strict=True)
             },
-            "device": [device.info.name for device in self.devices],
+            "device": [info.name for info in self.infos],
             "notes": self.notes,
             "columns": {tool: list(names) for tool, names in self.additions.columns.items()},
             "rate": self.rate,
@@ -552,29 +542,6 @@ class Session:
             "folder": str(Path.cwd()),
             **surroundings(),
         }
-
-
-def limits_of(info: DeviceInfo) -> Safety:
-    """All that a device can do; one that displays nothing shows what it would get."""
-    if info.max_force == 0.0:
-        return Safety()
-    return Safety(
-        force=min(info.max_force, 1e3),
-        torque=min(info.max_torque, 1e2),
-        gripper_force=min(info.max_gripper_force, 1e2),
-    )
-
-
-def within(safety: Safety, info: DeviceInfo) -> Safety:
-    """The user's limits, and no more than a device can do."""
-    if info.max_force == 0.0:
-        return safety
-    return replace(
-        safety,
-        force=min(safety.force, info.max_force),
-        torque=min(safety.torque, info.max_torque),
-        gripper_force=min(safety.gripper_force, info.max_gripper_force),
-    )
 
 
 def _one_each(name: str, given: Any, kind: type[Any], tools: list[Tool]) -> list[Any]:

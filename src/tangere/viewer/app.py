@@ -89,6 +89,8 @@ def play(
     headless: bool = False,
     port: int = 8080,
     open_browser: bool = True,
+    process: bool = True,
+    reconnect: bool = False,
 ) -> PlaySummary:
     """Run a scene in real time on a page in the browser, and print what happened.
 
@@ -106,6 +108,9 @@ def play(
         headless: No page and no pace: simulate as fast as possible, with hands that keep still.
         port: Of the page, on this machine only; a busy one is stepped over.
         open_browser: Open the page where there is a screen; the address is printed in any case.
+        process: Drive devices that push from a process of their own, which lets go of the hand
+            whatever happens to this one.
+        reconnect: Open a device again that was lost; else the session stops.
 
     Raises:
         SceneError: Unknown scene, method or integrator, or settings that cannot be simulated.
@@ -127,7 +132,15 @@ def play(
 
         if plain(wanted.scene).tools:
             first_file = file if wanted is settings else None
-            return HeldSession(wanted, plain, device=device, rate=rate, record=first_file)
+            return HeldSession(
+                wanted,
+                plain,
+                device=device,
+                rate=rate,
+                record=first_file,
+                process=process,
+                reconnect=reconnect,
+            )
         return Runner(wanted, builder)
 
     if not headless:

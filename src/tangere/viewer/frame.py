@@ -40,7 +40,10 @@ TOOL = np.dtype(
         ("stored", np.float64),  # in tool, coupling and planes [J]
         ("depth", np.float64),  # deepest overlap [m]
         ("planes", np.float64),  # contact planes that press
-        ("gain", np.float64),  # share of the computed force that is sent
+        ("gain", np.float64),  # share of the computed force that is sent: ramp, clutch, decay
+        ("net", np.float64),  # … times this share, of the energy net
+        ("lead", np.float64),  # from what is seen of the hand to what the motors do [s]
+        ("state", np.int64),  # FORCE_… of `haptics.layout`
         ("clutched", np.bool_),  # the tool stays while the hand moves
         ("faults", np.int64),  # bits FAULT_… of `haptics.layout`
     ]
@@ -271,3 +274,7 @@ class News:
     """What went wrong last."""
     file: str = ""
     """Of the recording that runs or ran last."""
+    notes: tuple[str, ...] = ()
+    """What was changed to suit the devices."""
+    device_faults: tuple[str, ...] = ()
+    """What went wrong with the devices since they were opened, and how often."""

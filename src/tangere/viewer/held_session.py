@@ -24,33 +24,17 @@ from tangere.devices.browser import Browser
 from tangere.devices.registry import find
 from tangere.devices.simulated import Playback
 from tangere.errors import SceneError
-from tangere.haptics.coupling import DirectCoupling, VirtualCoupling
+from tangere.haptics.coupling import VirtualCoupling
 from tangere.haptics.layout import (
     FAULT_ESCAPE,
     FAULT_VIEWER,
-    MEM_HELD,
     MEM_HOLD,
     MEM_OUTSIDE,
     NROW,
-    OUT_ANGLE,
-    OUT_DEVIATION,
     ROW_AGE,
-    ROW_BUDGET,
-    ROW_CONTACT,
-    ROW_COUPLING,
-    ROW_DEPTH,
     ROW_FAULT,
-    ROW_GAIN,
-    ROW_HAND,
-    ROW_OBSERVED,
-    ROW_PLANES,
-    ROW_SENT,
-    ROW_STORED,
-    ROW_TOOL,
 )
-from tangere.maths.rotations import quat_conjugate, quat_product, quaternion_of, rotation_of
 from tangere.maths.vec import Array
-from tangere.scene.compile import principal_frame
 from tangere.scene.scene import Scene, Tool
 from tangere.session.replay import hand_of, restore
 from tangere.session.session import Session
@@ -66,13 +50,13 @@ from tangere.viewer.frame import (
     News,
     Servo,
     Settings,
-    Sheet,
-    Verdict,
     history_dtype,
 )
+from tangere.viewer.held_tool import ToolFrame, sheet_of
 from tangere.viewer.method_choice import CHANGEABLE, changed, chosen_options, offer, offered
 from tangere.viewer.orders import Order
 from tangere.viewer.runner import Built, builds, carry_motion
+from tangere.viewer.words import FELT
 
 if TYPE_CHECKING:
     from tangere.devices.device import Device
@@ -81,6 +65,7 @@ if TYPE_CHECKING:
 FRAME_INTERVAL = 1.0 / 60.0  # [s]
 ROW_INTERVAL = 1.0 / 200.0  # [s] between two rows of the plots
 REACH = 1.0e3  # of the page's handles: nobody drags as far [m]
+APPLIED = 1.0  # [s] that the contact loop gets to take over another coupling
 SETTLE = 0.3  # [s] without another change until a new session is made: sliders send many
 COUPLING_FACTORS = ("coupling_stiffness_factor", "coupling_damping_factor")
 STEPPER = "implicit"  # that moves a scene with a hand in it
@@ -97,6 +82,8 @@ class HeldSession:
         device: str | Sequence[str] = "browser",
         rate: float = 1000.0,
         record: Path | None = None,
+        process: bool = True,
+        reconnect: bool = False,
     ) -> None:
         """Prepare the scene; `start` opens the devices, and only then there is a frame.
 
@@ -106,10 +93,14 @@ class HeldSession:
             device: One for all tools, or one for each.
             rate: Of the servo [Hz].
             record: File to record into from the start.
+            process: Whether devices that push have a process of their own.
+            reconnect: Whether a device that was lost is opened again.
         """
         self._plain = plain
         self._device = device
         self._rate = rate
+        self._process = process
+        self._reconnect = reconnect
         self._settings = self._wanted = replace(settings, integrator=STEPPER)
         self._changed = 0.0
         self._begin_afresh = False
@@ -122,6 +113,7 @@ class HeldSession:
         self._speed = 1.0
         self._notice: str | None = None
         self._stopped = False
+        self._started = False  # the devices of the session are open
         self._rows: deque[Any] = deque(maxlen=2000)
         self._newest = np.zeros(2 * NROW)
         self._take = 0
@@ -142,8 +134,10 @@ class HeldSession:
 
     @property
     def news(self) -> News:
-        """What went wrong last, and the file of the recording."""
-        return News(self._notice, self._file)
+        """What went wrong last, the file of the recording, and what there is to say of devices."""
+        session, started = self._session, self._started
+        failed = tuple(session.live.hands.faults) if started else ()
+        return News(self._notice, self._file, tuple(session.notes), failed)
 
     def new_rows(self) -> Any:
         """Rows of the live plots since the last call."""
@@ -191,7 +185,8 @@ class HeldSession:
             except SceneError as error:
                 self._notice, self._wanted = str(error), self._settings
                 self._replaying = self._record_to = None
-                self.description = self._describe()  # the page's controls go back to what is
+                if self._started:
+                    self.description = self._describe()  # the page's controls go back to what is
             except Exception as error:  # the page must say what happened, whatever it was
                 self._halt(f"{type(error).__name__}: {error}")
 
@@ -203,7 +198,8 @@ class HeldSession:
             self._pause(values[0])
         elif verb == "speed":
             self._speed = values[0]
-            self._session.live.slow = 1.0 / values[0]
+            if self._started:
+                self._session.live.slow = 1.0 / values[0]
         elif verb == "record":
             self._ask_record(values[0])
         elif verb == "replay":
@@ -230,7 +226,7 @@ class HeldSession:
         """Bring what was asked for into force, in the running session where that is possible."""
         wanted, old = self._wanted, self._settings
         live = {name: getattr(wanted, name) for name in (*COUPLING_FACTORS, "clutch")}
-        if replace(old, **live) == wanted:
+        if self._started and replace(old, **live) == wanted:
             self._settings = wanted
             self._recouple()
             self.description = self._describe()
@@ -250,12 +246,15 @@ class HeldSession:
         original = self._plain(self._settings.scene).tools
         changed = [coupled(tool, self._settings) for tool in original]
 
+        applied = threading.Event()
+
         def apply() -> None:
-            session.notes.clear()
             for i, tool in enumerate(changed):
                 session.couple(i, tool.coupling)
+            applied.set()
 
         session.live.call(apply)
+        applied.wait(APPLIED)  # what is described next is what the devices can display of it
 
     def _restart(self, plain: Scene, old: Session | None) -> None:
         """A new session; with `old` it takes over all motion, else it begins at the start."""
@@ -282,6 +281,8 @@ class HeldSession:
 
     def _halt(self, words: str) -> None:
         self._notice, self._stopped = f"Stopped: {words}. Press Reset.", True
+        if self._started:
+            self._session.live.pause(True)
         self.faults.append(self._notice)
         self.frame = replace(self.frame, stopped=True, paused=True)
 
@@ -312,6 +313,8 @@ class HeldSession:
             device=devices,
             rate=self._rate,
             contact_rate=contact_rate(settings, self._rate),
+            process=self._process,
+            reconnect=self._reconnect,
         )
 
     def _find(self, name: str, tool: Tool) -> Device:
@@ -328,9 +331,10 @@ class HeldSession:
             ticks = len(self._replaying)
             restore(session.rigs, self._replaying, settings=False)  # where each hand was placed
         session.start(ticks, record=record)
+        self._started = True
         self._recorded, self._failed = 0.0, False
         self._recording = record is not None
-        self._frames = [_ToolFrame(tool) for tool in session.scene.tools]
+        self._frames = [ToolFrame(tool) for tool in session.scene.tools]
         self._last = np.zeros(len(self._frames), TOOL)
         self._faults = np.zeros(len(self._frames), dtype=np.int64)
         self._turns = (time.perf_counter(), session.contact.turns)
@@ -343,7 +347,10 @@ class HeldSession:
             self._pause(True)
 
     def _close(self, reason: str) -> None:
-        """End the session and keep its trace."""
+        """End the session, if it has begun, and keep its trace."""
+        if not self._started:
+            return
+        self._started = False
         live = self._session.live
         if self._recording:
             self._recorded = live.recorder.rows / self._rate
@@ -354,7 +361,8 @@ class HeldSession:
 
     def _pause(self, paused: bool) -> None:
         self._paused = paused or self._stopped
-        self._session.live.pause(self._paused)
+        if self._started:
+            self._session.live.pause(self._paused)
         self.frame = replace(self.frame, paused=self._paused)
 
     def _ask_record(self, on: bool) -> None:
@@ -413,6 +421,7 @@ class HeldSession:
                 frame.place(shown, rig)
         tools = self._last.copy()
         tools["faults"] = self._faults & ~(FAULT_ESCAPE if self._paused else 0)
+        tools["faults"][[not info.max_force > 0.0 for info in session.infos]] &= ~FELT
         self._faults[:] = 0
         counters = live.hands.counters
         self._failed = bool(live.recorder.fault)
@@ -468,12 +477,7 @@ class HeldSession:
         session, settings = self._session, self._settings
         scene = session.scene
         verdict = stability(Built(settings, scene, session.simulation))
-        sheets = [
-            _sheet(replace(tool, coupling=coupling), device)
-            for tool, coupling, device in zip(
-                scene.tools, session.couplings, session.devices, strict=True
-            )
-        ]
+        sheets = [sheet_of(session, index) for index in range(len(scene.tools))]
         return Description(
             next(builds),
             settings,
@@ -488,47 +492,6 @@ class HeldSession:
     def session(self) -> Session:
         """What runs now."""
         return self._session
-
-
-class _ToolFrame:
-    """From a tool's row of the servo to what the page draws of it."""
-
-    def __init__(self, tool: Tool) -> None:
-        _, axes = principal_frame(tool.inertia)
-        self._back = quat_conjugate(quaternion_of(axes))
-        self._centre, self._grip = tool.centre, tool.grip
-
-    def fill(self, shown: Any, row: Array, rig: Any) -> None:
-        """Take over one tick of the servo."""
-        self._pose(shown, row[ROW_TOOL : ROW_TOOL + 7], row[ROW_HAND : ROW_HAND + 7])
-        shown["coupling"] = row[ROW_COUPLING : ROW_COUPLING + 6]
-        shown["contact"] = row[ROW_CONTACT : ROW_CONTACT + 6]
-        shown["sent"] = row[ROW_SENT : ROW_SENT + 6]
-        shown["deviation"], shown["angle"] = rig.out[OUT_DEVIATION], rig.out[OUT_ANGLE]
-        for name, column in (
-            ("observed", ROW_OBSERVED),
-            ("budget", ROW_BUDGET),
-            ("stored", ROW_STORED),
-            ("depth", ROW_DEPTH),
-            ("planes", ROW_PLANES),
-            ("gain", ROW_GAIN),
-        ):
-            shown[name] = row[column]
-        shown["clutched"] = rig.memory[MEM_HELD] != 0.0
-
-    def place(self, shown: Any, rig: Any) -> None:
-        """Where tool and hand are before the first tick."""
-        self._pose(shown, rig.tool[:7], rig.hand[:7])
-
-    def _pose(self, shown: Any, tool: Array, hand: Array) -> None:
-        orientation = quat_product(tool[3:], self._back)
-        turned = rotation_of(orientation)
-        shown["position"] = tool[:3] - turned @ self._centre
-        shown["orientation"] = orientation
-        shown["grip"] = shown["position"] + turned @ self._grip
-        shown["hand_position"], shown["hand_orientation"] = hand[:3], hand[3:]
-        shown["ghost_position"] = hand[:3] - rotation_of(hand[3:]) @ self._grip
-        shown["ghost_orientation"] = hand[3:]
 
 
 def contact_rate(settings: Settings, rate: float) -> float:
@@ -568,45 +531,3 @@ def device_names(device: str | Sequence[str], tools: Sequence[Tool]) -> list[str
         held = ", ".join(tool.name for tool in tools) or "none"
         raise SceneError(f"{len(names)} devices for {len(tools)} tools ({held}): give one for each")
     return names
-
-
-def _sheet(tool: Tool, device: Any) -> Sheet:
-    """A tool and its device as the page explains them."""
-    coupling, info = tool.coupling, device.info
-    stiffness = damping = 0.0
-    max_force = max_torque = np.inf
-    verdict = Verdict("stable", "", "The hand and the tool are one (direct coupling).")
-    if not isinstance(coupling, DirectCoupling):
-        stiffness, damping = coupling.stiffness, coupling.damping
-        max_force = coupling.max_force
-        max_torque = coupling.max_torque or coupling.rotational_stiffness
-        verdict = _coupling_verdict(stiffness, info)
-    by_page = isinstance(device, Browser)
-    origin = tool.position + rotation_of(tool.orientation) @ tool.grip
-    return Sheet(
-        name=tool.name,
-        mass=tool.mass,
-        max_force=max_force,
-        max_torque=max_torque,
-        stiffness=stiffness,
-        damping=damping,
-        device=info.name,
-        device_force=info.max_force,
-        device_torque=info.max_torque,
-        hand=device.address if by_page else "",
-        origin=(float(origin[0]), float(origin[1]), float(origin[2])),
-        coupling=verdict,
-    )
-
-
-def _coupling_verdict(stiffness: float, info: Any) -> Verdict:
-    """Whether a device can render the coupling's stiffness."""
-    if info.max_force == 0.0:
-        return Verdict("stable", "", "Stable: this device gives no force back.")
-    if not 0.0 < info.stiffness < np.inf:
-        return Verdict("stable", "", "Stable: the tool's step has no limit.")
-    share = stiffness / info.stiffness
-    words = f"{share:.0%} of what {info.name} renders without shaking ({info.stiffness:g} N/m)"
-    if share > 1.0:
-        return Verdict("past", "", f"Too stiff: {words}.", share)
-    return Verdict("near" if share > 0.8 else "stable", "", f"Stable: {words}.", share)

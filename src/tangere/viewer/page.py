@@ -92,9 +92,11 @@ class Hands:
         link = self._links.get(sheet.hand)
         place = np.asarray(position, float) - np.asarray(sheet.origin)
         turn = np.asarray(orientation, float)
+        near = float(np.abs(place).max()) <= FARTHEST  # not so of what is no number
+        if link is None or not (near and float(np.abs(turn).max()) < 2.0):
+            return
         size = float(np.linalg.norm(turn))
-        sane = np.isfinite(place).all() and float(np.abs(place).max()) <= FARTHEST
-        if link is not None and sane and 0.5 < size < 2.0:
+        if 0.5 < size < 2.0:
             link.move(place, turn / size)
 
 

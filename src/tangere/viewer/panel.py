@@ -1,7 +1,8 @@
 """The panel beside the scene: choose, change, watch.
 
-Order from top to bottom: help, Scene, Method, Feel, Device, Live, Record. Every number has its
-unit; a control that would do nothing in the chosen scene or method is not there.
+Order from top to bottom: help, the force of every hand, Scene, Method, Feel, Device, Live, Record.
+Every number has its unit; a control that would do nothing in the chosen scene or method is not
+there.
 """
 
 from __future__ import annotations
@@ -18,7 +19,13 @@ from tangere.viewer.frame import RECORD_FAILED, RECORD_RUNS, Verdict
 from tangere.viewer.live import SMALL, Live, si
 from tangere.viewer.stage import PRESSURE_COLOURS, SLIP_COLOUR, STICK_COLOUR, Stage
 from tangere.viewer.tools import FORCE_COLOUR, TORQUE_COLOUR, Tools
-from tangere.viewer.words import INTEGRATORS, faults_in_words, help_line
+from tangere.viewer.words import (
+    INTEGRATORS,
+    faults_in_words,
+    force_in_words,
+    help_line,
+    net_in_words,
+)
 
 if TYPE_CHECKING:
     from tangere.contact.method import Control
@@ -89,12 +96,14 @@ class Panel:
         self._description: Description | None = None
         self._updated = 0.0
         self._said = ""
+        self._refused = False
         self._seen: dict[str, tuple[float, bool]] = {}
         gui = server.gui
         gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(38, 104, 132))
         gui.main_panel.dock_right()
         self._help = gui.add_html("")
         self._status = gui.add_html("")
+        self._force = gui.add_html("")
         with gui.add_folder("Scene"):
             self._add_scene(list(scenes))
         self._method_folder = gui.add_folder("Method")
@@ -236,8 +245,8 @@ class Panel:
 
     def _ask(self, verb: str, *values: Any) -> None:
         """Send an order; a control that asks for something impossible goes back to what is."""
-        if not self._send(verb, *values) and self._description is not None:
-            self._set_controls(self._description)
+        if not self._send(verb, *values):
+            self._refused = True  # the drawing thread alone makes and sets controls
 
     # ------------------------------------------------------------------ bodies under the mouse
 
@@ -319,6 +328,9 @@ class Panel:
                 self._bind_bodies(description)
                 self._live.load(tuple(sheet.name for sheet in description.tools))
             self._show_settings(description)
+        if self._refused:
+            self._refused = False
+            self._set_controls(description)
         if self._chosen != self._marked:
             self._mark(description)
         self._stage.see_through(bool(self._inside.value))
@@ -337,6 +349,9 @@ class Panel:
         if now - self._updated >= PLOT_INTERVAL:
             self._updated = now
             self._live.show(description, frame)
+            content = _force_html(description.tools, frame, news)
+            if self._force.content != content:
+                self._force.content = content
 
     def say(self, words: str) -> None:
         """Put words about the session as a whole on top of the panel."""
@@ -502,6 +517,22 @@ def _sheet_verdict(sheet: Sheet) -> str:
     if sheet.coupling is None:
         return f'<div style="{SMALL}">{html.escape(values)}</div>'
     return _verdict_html(sheet.coupling._replace(values=values))
+
+
+def _force_html(sheets: tuple[Sheet, ...], frame: Frame, news: News) -> str:
+    """What every hand feels of its tool, what was changed for its device, and what failed."""
+    lines = []
+    for sheet, tool in zip(sheets, frame.tools, strict=False):
+        words = force_in_words(sheet, tool, paused=frame.paused, stopped=frame.stopped)
+        lines.append((f"{sheet.name}, {sheet.device}: {words}", "inherit"))
+        lines.append((net_in_words(sheet, tool), AMBER))
+    lines += [(note, AMBER) for note in news.notes]
+    lines += [(f"failed since the start: {words}", AMBER) for words in news.device_faults]
+    return "".join(
+        f'<div style="{SMALL};color:{colour}">{html.escape(words)}</div>'
+        for words, colour in lines
+        if words
+    )
 
 
 def _sheet_html(sheet: Sheet) -> str:

@@ -2,8 +2,8 @@
 
 The library alone listens where it is told but answers every web page: a browser lets any site open
 a WebSocket to 127.0.0.1, and one message over it asks for a public tunnel. So the handshake is
-refused unless the page came from this machine, the tunnel is closed for good, and of a control a
-page can change the value alone.
+refused unless the page came from this machine, the tunnel is closed for good, and a page can drag,
+click and change values of controls, but nothing else.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def open_server(port: int, label: str) -> tuple[Server, str | None]:
     chosen = free_port(port)
     with _start_lock, _quiet(), _own_pages_only() as guard:
         server = Server(host=HOST, port=chosen, label=label, verbose=False)
-    if not (guard and _values_only(server)):
+    if not (guard and _meant_only(server)):
         close_server(server)
         raise SceneError(
             "viewer: this version of viser starts its server in an unknown way, so foreign web "
@@ -110,21 +110,40 @@ def _own_pages_only() -> Iterator[list[bool]]:
         websockets.asyncio.server.serve = plain  # type: ignore[misc]
 
 
-def _values_only(server: Server) -> bool:
-    """Let the page change values of controls, and nothing else of them; whether that worked.
+def _meant_only(server: Server) -> bool:
+    """Let the page change values of controls, drag and click, and nothing else; whether it worked.
 
-    The library alone writes whatever property a message names into its own objects.
+    The library alone writes whatever property a message names into its own objects, and a file that
+    is uploaded into any control. What it cannot make a value of is dropped without a word: a page
+    could fill the terminal otherwise.
     """
-    from viser._messages import GuiUpdateMessage
+    from viser._messages import (
+        GuiUpdateMessage,
+        SceneNodeClickMessage,
+        SceneNodeDragMessage,
+        TransformControlsDragEndMessage,
+        TransformControlsDragStartMessage,
+        TransformControlsUpdateMessage,
+    )
 
+    meant = (
+        GuiUpdateMessage,
+        SceneNodeClickMessage,
+        SceneNodeDragMessage,
+        TransformControlsDragEndMessage,
+        TransformControlsDragStartMessage,
+        TransformControlsUpdateMessage,
+    )
     socket_server: Any = getattr(server, "_websock_server", None)
     plain: Any = getattr(socket_server, "_handle_incoming_message", None)
     if plain is None:
         return False
 
     async def handle(client: Any, message: Any) -> None:
-        if not isinstance(message, GuiUpdateMessage) or set(message.updates) == {"value"}:
-            await plain(client, message)
+        more = isinstance(message, GuiUpdateMessage) and set(message.updates) != {"value"}
+        if isinstance(message, meant) and not more:
+            with contextlib.suppress(Exception):
+                await plain(client, message)
 
     socket_server._handle_incoming_message = handle
     return True

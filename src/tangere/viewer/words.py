@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from tangere.haptics.layout import (
     FAULT_ESCAPE,
@@ -23,7 +24,17 @@ from tangere.haptics.layout import (
     FAULT_TOOL,
     FAULT_VIEWER,
     FAULT_WRITE,
+    FORCE_ACTIVE,
+    FORCE_FAULT,
+    FORCE_LOST,
+    FORCE_RAMP,
+    FORCE_WAITING,
+    STOPS_FORCE,
 )
+from tangere.trace.columns import FAULT_WORDS
+
+if TYPE_CHECKING:
+    from tangere.viewer.frame import Sheet
 
 PULL_HELP = "Drag a body: a spring pulls it. Drag beside it to turn the view, scroll to zoom."
 HOLD_HELP = "Drag the handles: you hold the {tools}."
@@ -60,6 +71,9 @@ FAULTS = {
     FAULT_LIMIT: "The force is at the limit of device or coupling: you feel less than there is.",
 }
 MILD = FAULT_LIMIT | FAULT_NET | FAULT_VIEWER  # these are no faults, but worth a word
+# These say something of a force that is felt: of a device without force they are not shown.
+FELT = FAULT_LIMIT | FAULT_NET
+WHOLE = 0.995  # a share from here on reads 100 %
 
 
 def help_line(tools: Sequence[str]) -> str:
@@ -72,3 +86,49 @@ def help_line(tools: Sequence[str]) -> str:
 def faults_in_words(bits: int) -> list[tuple[str, bool]]:
     """Sentences for the bits FAULT_…, gravest first, and whether each is a fault."""
     return [(words, not bit & MILD) for bit, words in FAULTS.items() if bits & bit]
+
+
+def state_in_words(state: int, bits: int, gain: float) -> str:
+    """What the force of a device does now.
+
+    Args:
+        state: FORCE_….
+        bits: FAULT_… of now; those that forbid force are named.
+        gain: Share of the computed force that is sent.
+    """
+    causes = "; ".join(w for bit, w in FAULT_WORDS.items() if bits & bit & STOPS_FORCE)
+    if state == FORCE_ACTIVE:
+        return "active" if gain >= WHOLE else f"active at {gain:.0%}"
+    if state == FORCE_RAMP:
+        return f"ramping up, {gain:.0%}"
+    if state == FORCE_WAITING:
+        return f"off: {causes}" if causes else "waiting for the device"
+    head = {FORCE_FAULT: "fault", FORCE_LOST: "lost, until the device is opened anew"}[state]
+    return f"{head}: {causes}" if causes else head
+
+
+def force_in_words(sheet: Sheet, tool: Any, *, paused: bool, stopped: bool) -> str:
+    """What the hand that holds a tool feels of it, and how late; `tool` is a row of `TOOL`."""
+    if stopped:
+        state = "off: the session has stopped"
+    elif paused:
+        state = "off: paused"
+    elif tool["clutched"]:
+        state = "off: the clutch is held"
+    else:
+        state = state_in_words(int(tool["state"]), int(tool["faults"]), float(tool["gain"]))
+    if not sheet.device_force > 0.0:
+        return f"force {state} (only shown: {sheet.device} gives none)"
+    late = f", {1e3 * tool['lead']:.3g} ms late" if tool["lead"] > 0.0 else ""
+    return f"force {state}{late}"
+
+
+def net_in_words(sheet: Sheet, tool: Any) -> str:
+    """How far the energy net softens the force of a device; empty: not at all."""
+    flows = int(tool["state"]) in (FORCE_RAMP, FORCE_ACTIVE)
+    if not (sheet.device_force > 0.0 and flows and tool["net"] < WHOLE):
+        return ""
+    return (
+        f"softened to {tool['net']:.0%}: more energy came out than went in "
+        f"({1e3 * tool['budget']:.2g} mJ left to give)"
+    )
