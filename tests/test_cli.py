@@ -360,7 +360,7 @@ def test_bench_hands_over_what_was_asked(tangere: Run, monkeypatch: pytest.Monke
 def test_doctor_shows_a_histogram_and_advice(tangere: Run) -> None:
     code, out, _ = tangere("doctor", "--seconds", "0.05")
     assert code == 0
-    for words in ("processor", "numba", "1000 Hz", "eight planes", "p99.9", "≤ 1 ms", "advice"):
+    for words in ("processor", "numba", "1000 Hz", "session", "p99.9", "≤ 1 ms", "advice"):
         assert words in out
 
 

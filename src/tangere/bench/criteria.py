@@ -389,6 +389,7 @@ def held_near() -> Finding:
 
 @kernel
 def _call_many(rig: Rig, count: int) -> float:
+    """Force of the effects along x, summed over so many calls."""
     r = pointers(rig)
     effect = local_f8(7)
     total = 0.0

@@ -91,6 +91,11 @@ class Press:
         return float(self.given.max())
 
     @property
+    def deep(self) -> float:
+        """Deepest that the tool was below the floor [m]."""
+        return max(0.0, -float(self.tool.min()))
+
+    @property
     def far(self) -> float:
         """Farthest that the tool got from the floor [m]."""
         return float(np.abs(self.tool).max())
@@ -366,15 +371,17 @@ def check(result: Result) -> list[Claim]:
 
 
 def beside(result: Result) -> list[Reading]:
-    """Force at the end, and the farthest tools of each way to know a contact."""
+    """Force at the end, and the deepest tools of each way to know a contact."""
     p, rows = result.params, []
     end = slice(-max(1, round(p.last * p.rate)), None)
     for name, made in result.shown.items():
         rows.append(Reading("mean force at the end", name, float(made.force[end].mean()), "N"))
     for contact in CONTACTS:
         for period in p.contact_periods:
-            far = max(m.far for (c, n, _), m in result.late.items() if (c, n) == (contact, period))
-            rows.append(Reading(f"farthest tool, period {period} ms", contact, 1e3 * far, "mm"))
+            deep = max(
+                m.deep for (c, n, _), m in result.late.items() if (c, n) == (contact, period)
+            )
+            rows.append(Reading(f"deepest tool, period {period} ms", contact, 1e3 * deep, "mm"))
     return rows
 
 
@@ -417,7 +424,7 @@ def _map(result: Result) -> Figure:
         "Left: largest stiffness of a wall, felt directly, against the age of the force (bisected "
         f"to {100.0 * p.tolerance:g} %). Grey: the hand comes to rest; crosses: the boundary of "
         "the sampled loop; colours: the motors give at most 1 mJ; dashed: the cap of a session. "
-        "Right: farthest that a tool gets from a floor of "
+        "Right: deepest that a tool gets into a floor of "
         f"{p.contact_stiffness:g} N/m whose packets come every n periods and a period late.",
         columns=2,
         size=(8.6, 3.7),
@@ -442,14 +449,13 @@ def _map(result: Result) -> Figure:
     left.legend(loc="lower left", fontsize=7.5)
     colours = (COLOURS["volume"], COLOURS["vertex rule"], COLOURS["point"])
     for contact, colour in zip(CONTACTS, colours, strict=True):
-        far = [
-            max(m.far for (c, n, _), m in result.late.items() if (c, n) == (contact, period))
+        deep = [
+            max(m.deep for (c, n, _), m in result.late.items() if (c, n) == (contact, period))
             for period in p.contact_periods
         ]
-        right.plot(p.contact_periods, 1e3 * np.array(far), "o-", color=colour, label=contact)
-    right.axhline(1e3 * FAR, ls=":", color=INK, lw=1.0)
+        right.plot(p.contact_periods, 1e3 * np.array(deep), "o-", color=colour, label=contact)
     right.set_xlabel("contact period n [ms]")
-    right.set_ylabel("farthest tool [mm]")
+    right.set_ylabel("deepest tool [mm]")
     right.set_xscale("log")
     right.legend(loc="upper left", fontsize=7.5)
     return figure
