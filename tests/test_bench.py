@@ -394,6 +394,14 @@ def test_the_servo_is_judged_by_ratios() -> None:
 
 
 @pytest.mark.nojit
+def test_a_ratio_within_chance_decides_nothing() -> None:
+    found = {servo.EMPTY: counters(10), servo.WORK: counters(30), servo.PYTHON: counters(60)}
+    first, second, _ = servo.claims(found, (2.0, 0.5))
+    assert first.endswith("3.00: not decided")
+    assert second.endswith("+100 %: FAILS")
+
+
+@pytest.mark.nojit
 def test_the_doubt_about_ratios_grows_with_the_scatter_of_the_rounds() -> None:
     def words(*late: list[int]) -> str:
         loops = {}
