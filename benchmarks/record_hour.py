@@ -89,6 +89,7 @@ def main(seconds: float, folder: Path) -> None:
     some = np.hstack([plausible_rows(4 * RATE, seed) for seed in range(len(TOOLS))])
     batch = 1000
     ring, at = new_ring(batch, NROW * len(TOOLS))
+    folder.mkdir(parents=True, exist_ok=True)
     Recorder([new_ring(1, NROW)], folder / "first.h5").finish()  # everything is loaded
     before, start, spent = resident(), time.perf_counter(), time.process_time()
     recorder = Recorder([(ring, at)], path, {"rate": float(RATE)}, tools=TOOLS)
