@@ -110,9 +110,12 @@ def main(seconds: float, folder: Path) -> None:
     del trace
     start = time.perf_counter()
     trace = Trace.load(path)
-    force = trace["left.tool.force"]
-    took = time.perf_counter() - start
-    say(f"load        with one column, {force.nbytes / 1e6:.0f} MB: {took:.2f} s")
+    say(f"open        {time.perf_counter() - start:.2f} s")
+    for name in ("left.contact.depth", "left.tool.force"):
+        start = time.perf_counter()
+        column = trace[name]
+        took = time.perf_counter() - start
+        say(f"column      {name}, {column.nbytes / 1e6:.0f} MB: {took:.2f} s")
     start = time.perf_counter()
     for name in trace:
         trace[name]
