@@ -1,7 +1,7 @@
 # Everything starts here and needs nothing but Python >= 3.11 and make.
 #
 #   make demo      open the interactive scene in the browser
-#   make test      all tests but the slow ones, plain and compiled: about 18 minutes on two cores
+#   make test      all tests but the slow ones, plain and compiled: about 12 minutes on two cores
 #   make test-all  the slow tests, too, and all with bounds checks: about an hour
 #
 # Versions come from requirements/dev.lock; `make lock` resolves them anew from pyproject.toml.
