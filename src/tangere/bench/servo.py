@@ -99,8 +99,8 @@ def measure(rounds: int = 12, seconds: float = 5.0, runs: int = 2) -> Result:
             [_row(each, counters) for each, counters in kept.items()],
         ),
         Table(
-            "from a step of the grip to the command that feels it, at the device (omega.6: one read "
-            "and one write a tick; net off)",
+            "from a step of the grip to the command that feels it, at the device (omega.6: one "
+            "read and one write a tick; net off)",
             [_answer(f"calls of {1e3 * c:g} ms", busy, a) for (c, busy), a in answered.items()]
             + [_answer("vendor's scheduler", busy, a) for busy, a in paced.items()],
         ),
