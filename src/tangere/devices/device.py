@@ -495,6 +495,7 @@ def _model(
     stiffness: float,
     damping: float,
     radius: float,
+    mass: float,
     **more: float | bool,
 ) -> DeviceInfo:
     return DeviceInfo(
@@ -503,6 +504,7 @@ def _model(
         stiffness=stiffness,
         damping=damping,
         radius=radius,
+        mass=mass,
         **more,  # type: ignore[arg-type]
     )
 
@@ -511,23 +513,24 @@ _WRIST = {"max_torque": 0.2, "rotational_stiffness": 1.0, "rotational_damping": 
 _PREMIUM = {"max_torque": 0.188, "rotational_stiffness": 0.3, "rotational_damping": 0.004}
 _GRIP = {"max_gripper_force": 8.0, "senses_gripper": True}
 
-# Conservative limits of known models; what a device says of itself wins over them.
+# Conservative limits of known models; what a device says of itself wins over them. The apparent
+# mass at the grip is of the order that data sheets give.
 MODELS = {
     info.name: info
     for info in (
-        _model("delta.3", 20.0, 5000.0, 30.0, 0.15, senses_rotation=False),
-        _model("omega.3", 12.0, 5000.0, 30.0, 0.075, senses_rotation=False),
-        _model("omega.6", 12.0, 5000.0, 30.0, 0.075),
-        _model("omega.7", 12.0, 5000.0, 30.0, 0.075, **_GRIP),
-        _model("sigma.7", 12.0, 4000.0, 30.0, 0.075, **_WRIST, **_GRIP),
-        _model("lambda.7", 12.0, 8000.0, 30.0, 0.1125, **_WRIST, **_GRIP),
-        _model("Falcon", 8.0, 3000.0, 20.0, 0.04, senses_rotation=False),
-        _model("Touch", 3.3, 400.0, 4.0, 0.075),
-        _model("Phantom Omni", 3.3, 700.0, 5.0, 0.10),
-        _model("Phantom Desktop", 7.9, 1000.0, 5.0, 0.10),
-        _model("Premium 1.5 6DOF", 8.5, 800.0, 5.0, 0.12, **_PREMIUM),
-        _model("Premium 3.0 6DOF", 22.0, 1000.0, 5.0, 0.25, **_PREMIUM),
-        _model("Inverse3", 5.0, 800.0, 6.0, 0.15),
+        _model("delta.3", 20.0, 5000.0, 30.0, 0.15, 0.5, senses_rotation=False),
+        _model("omega.3", 12.0, 5000.0, 30.0, 0.075, 0.3, senses_rotation=False),
+        _model("omega.6", 12.0, 5000.0, 30.0, 0.075, 0.35),
+        _model("omega.7", 12.0, 5000.0, 30.0, 0.075, 0.4, **_GRIP),
+        _model("sigma.7", 12.0, 4000.0, 30.0, 0.075, 0.4, **_WRIST, **_GRIP),
+        _model("lambda.7", 12.0, 8000.0, 30.0, 0.1125, 0.4, **_WRIST, **_GRIP),
+        _model("Falcon", 8.0, 3000.0, 20.0, 0.04, 0.35, senses_rotation=False),
+        _model("Touch", 3.3, 400.0, 4.0, 0.075, 0.045),
+        _model("Phantom Omni", 3.3, 700.0, 5.0, 0.10, 0.045),
+        _model("Phantom Desktop", 7.9, 1000.0, 5.0, 0.10, 0.045),
+        _model("Premium 1.5 6DOF", 8.5, 800.0, 5.0, 0.12, 0.136, **_PREMIUM),
+        _model("Premium 3.0 6DOF", 22.0, 1000.0, 5.0, 0.25, 0.15, **_PREMIUM),
+        _model("Inverse3", 5.0, 800.0, 6.0, 0.15, 0.1),
     )
 }
 

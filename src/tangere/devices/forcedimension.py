@@ -87,16 +87,6 @@ _TYPES = {
     109: "lambda.7",
     60: "Falcon",
 }
-# Apparent mass at the grip, of the order that data sheets give [kg]
-_MASS = {
-    "delta.3": 0.5,
-    "omega.3": 0.3,
-    "omega.6": 0.35,
-    "omega.7": 0.4,
-    "sigma.7": 0.4,
-    "lambda.7": 0.4,
-    "Falcon": 0.35,
-}
 # Of a device that is not in the table: the smallest limits, and the smallest mass, because that
 # bounds the stiffness.
 _UNKNOWN = DeviceInfo(
@@ -344,7 +334,6 @@ def _limits(sdk: Any, number: int) -> DeviceInfo:
         blocks=True,
         drops_force=watched,
         delay=_DELAY,
-        mass=_MASS.get(known, _UNKNOWN.mass),
     )
 
 

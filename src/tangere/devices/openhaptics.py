@@ -80,14 +80,6 @@ FILES = {
     "win32": ("HD.dll",),
 }
 _DEFAULT = MODELS["Touch"]
-# Apparent mass at the grip, of the order that data sheets give [kg]
-_MASS = {
-    "Touch": 0.045,
-    "Phantom Omni": 0.045,
-    "Phantom Desktop": 0.045,
-    "Premium 1.5 6DOF": 0.136,
-    "Premium 3.0 6DOF": 0.15,
-}
 # From a command to the motors: not in any data sheet; two ticks are assumed for a bus [s].
 _DELAY = 2e-3
 
@@ -261,7 +253,6 @@ def _limits(hd: Any) -> DeviceInfo:
         rate=float(rate) if rate > 0 else 1000.0,
         drops_force=False,
         delay=_DELAY,
-        mass=_MASS.get(known, _MASS["Touch"]),
     )
 
 

@@ -244,31 +244,31 @@ class DeviceModel:
             raise SceneError(f"sample_every {self.sample_every}: at least 1 tick")
 
 
-# Mass, Coulomb friction and resolution at the grip: of the order that data sheets give. [kg, N, m]
+# Coulomb friction and resolution at the grip: of the order that data sheets give. [N, m]
 _TYPICAL = {
-    "delta.3": (0.5, 0.4, 3e-5),
-    "omega.3": (0.3, 0.2, 1e-5),
-    "omega.6": (0.35, 0.2, 1e-5),
-    "omega.7": (0.4, 0.2, 1e-5),
-    "sigma.7": (0.4, 0.2, 1.5e-6),
-    "lambda.7": (0.4, 0.2, 1.5e-6),
-    "Falcon": (0.35, 0.4, 6e-5),
-    "Touch": (0.045, 0.26, 5.5e-5),
-    "Phantom Omni": (0.045, 0.26, 5.5e-5),
-    "Phantom Desktop": (0.045, 0.06, 2.3e-5),
-    "Premium 1.5 6DOF": (0.136, 0.04, 3e-5),
-    "Premium 3.0 6DOF": (0.15, 0.2, 2e-5),
-    "Inverse3": (0.1, 0.1, 1e-5),
+    "delta.3": (0.4, 3e-5),
+    "omega.3": (0.2, 1e-5),
+    "omega.6": (0.2, 1e-5),
+    "omega.7": (0.2, 1e-5),
+    "sigma.7": (0.2, 1.5e-6),
+    "lambda.7": (0.2, 1.5e-6),
+    "Falcon": (0.4, 6e-5),
+    "Touch": (0.26, 5.5e-5),
+    "Phantom Omni": (0.26, 5.5e-5),
+    "Phantom Desktop": (0.06, 2.3e-5),
+    "Premium 1.5 6DOF": (0.04, 3e-5),
+    "Premium 3.0 6DOF": (0.2, 2e-5),
+    "Inverse3": (0.1, 1e-5),
 }
 
 
 def device_model(name: str) -> DeviceModel:
     """A known device to be emulated: its limits, and one tick of delay as any driver has."""
     info = model(name)
-    mass, friction, resolution = _TYPICAL[info.name]
+    friction, resolution = _TYPICAL[info.name]
     return DeviceModel(
         info.name,
-        mass=mass,
+        mass=info.mass,
         friction=friction,
         resolution=resolution,
         rotational_resolution=5e-4,
