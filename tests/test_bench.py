@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -368,6 +369,47 @@ def test_penalty_updates_and_fields_are_timed(monkeypatch: pytest.MonkeyPatch) -
     assert all(count > 10 for name, count in contacts.items() if name != "spoon out of reach")
     assert [row["triangles"] for row in fields.rows] == [1344, 4000]
     assert "spoon and cup: 99 % of updates within 1000 µs claimed" in result.notes[0]
+
+
+@pytest.mark.nojit
+def test_problems_of_friction_are_solved_and_timed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from tangere.bench import friction
+
+    n = 6
+    W = np.diag(np.arange(1.0, n + 1.0))
+    arrays = {"data": np.diag(W), "indices": np.arange(n), "indptr": np.arange(n + 1)}
+    arrays |= {"q": np.array([-1.0, 0.1, 0.0, -2.0, 3.0, 0.0]), "mu": np.full(2, 0.5)}
+    stored: dict[str, Any] = {
+        f"{name}.{key}": array for name in friction.STORED for key, array in arrays.items()
+    }
+    np.savez(tmp_path / friction.FILE, **stored)
+    monkeypatch.setenv("TANGERE_DATA", str(tmp_path))
+    monkeypatch.setattr(friction, "siconos_works", lambda: False)
+    monkeypatch.setattr(friction, "PADS", ((4, 0.5, 3, 1e9), (3, 0.0, 3, 0.0)))
+    result = friction.measure(1, counts=(4,))
+    known, grown, moving = (table.rows for table in result.tables)
+    assert [row["problem"] for row in known] == list(friction.STORED)
+    assert all(float(row["error"] or 0.0) <= friction.TOLERANCE for row in known + grown)
+    assert all(float(row["worst error"] or 0.0) <= 1e-6 for row in moving)
+    assert [note.split(": ")[-1] for note in result.notes[1:]] == ["holds", "FAILS"]
+    monkeypatch.setenv("TANGERE_DATA", str(tmp_path / "elsewhere"))
+    assert any("TANGERE_DATA" in note for note in friction.measure(1, counts=()).notes)
+
+
+def test_siconos_solves_the_same_problem() -> None:
+    from tangere.bench import friction
+
+    if not friction.siconos_works():
+        pytest.skip("Siconos is not installed")
+    (ours, theirs), ratio = friction._compare(friction._pressed(9), 1)
+    assert (ours["solver"], theirs["solver"]) == ("tangere", "Siconos")
+    assert ratio > 0.0
+    for row in (ours, theirs):
+        # its measure is a share of |q| instead of the force scale: within a hundred of ours
+        assert float(row["error"] or 0.0) < 1e-6
+        assert float(row["Siconos' error"] or 0.0) < 1e-6
 
 
 def counters(late: int, ticks: int = 1000, tick: float = 5e-6) -> Counters:

@@ -31,8 +31,10 @@ HOME = {
     "Scene": "scene.scene",
     "SceneError": "errors",
     "Session": "session.session",
+    "Signorini": "contact.signorini.options",
     "Simulation": "simulation",
     "Sphere": "geometry.shapes",
+    "TetMesh": "geometry.tetmesh",
     "Trace": "trace.trace",
     "VirtualCoupling": "haptics.coupling",
     "Volume": "contact.volume.method",
@@ -41,6 +43,7 @@ HOME = {
     "distance": "collision.distance",
     "effect": "haptics.effects",
     "load": "geometry.files",
+    "solve_friction": "friction.solver",
 }
 # Whole modules under a short name.
 MODULES = {"devices": "devices", "metrics": "trace.metrics"}
@@ -64,8 +67,10 @@ __all__ = [
     "Scene",
     "SceneError",
     "Session",
+    "Signorini",
     "Simulation",
     "Sphere",
+    "TetMesh",
     "Trace",
     "VirtualCoupling",
     "Volume",
@@ -77,6 +82,7 @@ __all__ = [
     "effect",
     "load",
     "metrics",
+    "solve_friction",
 ]
 
 if TYPE_CHECKING:
@@ -85,8 +91,10 @@ if TYPE_CHECKING:
     from tangere.collision.volume import contact_volume
     from tangere.contact.penalty.options import Penalty
     from tangere.contact.point.method import Point
+    from tangere.contact.signorini.options import Signorini
     from tangere.contact.volume.method import Volume
     from tangere.errors import DeviceError, SceneError
+    from tangere.friction.solver import solve_friction
     from tangere.geometry.files import load
     from tangere.geometry.shapes import (
         Box,
@@ -98,6 +106,7 @@ if TYPE_CHECKING:
         Mesh,
         Sphere,
     )
+    from tangere.geometry.tetmesh import TetMesh
     from tangere.haptics.coupling import DirectCoupling, VirtualCoupling
     from tangere.haptics.effects import effect
     from tangere.haptics.safety import Safety

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tangere.haptics.layout import NPACKET
+from tangere.haptics.layout import NPACKET, NPROBLEM, PROBLEM_STATE
 from tangere.haptics.packets import ENDS, Pull, follow_servo, pull_tool
 from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
@@ -95,3 +95,15 @@ class Grip:
         self._packets += 1
         self._stepper.fill_packet(self.body, mass, time, self._packets, packet)
         return packet
+
+    def problem(self, time: float, pose: Array) -> Array:
+        """The contact problem of the last step, PROBLEM_…, for a servo to solve again.
+
+        Args:
+            time: Of the start of the step, as the servo counts it [s].
+            pose: Position and quaternion of the principal frame at that time, (7,).
+        """
+        problem = np.empty(NPROBLEM)
+        self._stepper.fill_problem(self.body, time, self._packets, problem)
+        problem[PROBLEM_STATE : PROBLEM_STATE + 7] = pose
+        return problem

@@ -13,7 +13,7 @@ from tangere.errors import SceneError
 from tangere.geometry.checks import unit, vector
 from tangere.grip import Grip
 from tangere.maths.rotations import quat_conjugate, quat_product, rotation_of
-from tangere.maths.vec import Array
+from tangere.maths.vec import Array, IntArray
 from tangere.scene.compile import compile_scene
 from tangere.scene.scene import Body, Floor, Scene
 
@@ -87,8 +87,10 @@ class Simulation:
         return Grip(self.stepper, self._index(body))
 
     def __getitem__(self, body: Body | str | int) -> BodyState:
-        """State of one body, by handle, name or index."""
-        return BodyState(self, self._index(body))
+        """State of one body, by handle, name or index; of a soft one a `SoftBodyState`."""
+        index = self._index(body)
+        soft = self._bodies[index].elastic is not None
+        return SoftBodyState(self, index) if soft else BodyState(self, index)
 
     def _index(self, body: Body | str | int) -> int:
         if isinstance(body, str):
@@ -271,6 +273,28 @@ class BodyState:
 
     def _what(self, field: str) -> str:
         return f"{field} of {self._sim.name_of(self._i)!r}"
+
+
+class SoftBodyState(BodyState):
+    """A soft body: pose and motion are those of its frame, and its surface deforms."""
+
+    @property
+    def vertices(self) -> Array:
+        """Where the surface vertices are [m], shape (n, 3), in the order of `triangles`."""
+        return self._sim.stepper.surface(self._i)
+
+    @property
+    def triangles(self) -> IntArray:
+        """Outward triangles of these vertices, shape (t, 3)."""
+        return self._sim.arrays.bodies[self._i].shape.surface()[1]
+
+    @property
+    def stress(self) -> Array:
+        """Equivalent stress (von Mises) at these vertices [Pa], shape (n,), for drawing.
+
+        From the strain of the surface where nothing presses on it; see `fem.surface_stress`.
+        """
+        return self._sim.stepper.stress(self._i)
 
 
 def _stepper(record: Method, arrays: Compiled, options: Any, name: str, dt: float) -> Stepper:

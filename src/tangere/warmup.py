@@ -36,6 +36,7 @@ def jobs() -> Mapping[str, Callable[[], object]]:
         "energy": _one_energy,
         "distance": _one_distance,
         "contact volume": _one_volume,
+        "friction": solve_contact,
         "devices": _some_devices,
         "servo": _one_servo,
         "tool": _one_tool,
@@ -54,6 +55,7 @@ APART = (
     "tool",
     "distance",
     "contact volume",
+    "friction",
     "fields",
     "explicit step",
 )
@@ -132,9 +134,11 @@ def _half_step(second: bool) -> None:
         compile_for(implicit.find_contacts, context, types.int64, types.boolean, types.int64)
 
 
-def step_block(method: str = methods.default, integrator: str = "implicit") -> None:
-    """One step of a block on a floor: one kernel makes those of all scenes."""
-    _block_on_floor(method, integrator).step()
+def step_block(method: str = methods.default, integrator: str | None = None) -> None:
+    """One step of a block on a floor, and its energy: one kernel makes those of all scenes."""
+    sim = _block_on_floor(method, integrator)
+    sim.step()
+    _ = sim.energy
 
 
 def touch_floor(method: str = methods.default) -> None:
@@ -144,6 +148,12 @@ def touch_floor(method: str = methods.default) -> None:
     scene.add_tool(tg.Box(BLOCK), position=(0.0, 0.0, 0.05))
     device = tg.devices.Scripted(lambda _: (0.0, 0.0, 0.049))
     tg.Session(scene, method=method, device=device).run(0.002, realtime=False)
+
+
+def solve_contact() -> None:
+    """Forces of one contact by every solver."""
+    for solver in ("newton", "printed", "lemke"):
+        tg.solve_friction(np.eye(3), (-1.0, 0.1, 0.0), 0.5, solver=solver)
 
 
 def query_fields() -> None:
@@ -174,7 +184,7 @@ def _one_energy() -> None:
     _ = _block_on_floor().energy
 
 
-def _block_on_floor(method: str = methods.default, integrator: str = "implicit") -> tg.Simulation:
+def _block_on_floor(method: str = methods.default, integrator: str | None = None) -> tg.Simulation:
     scene = tg.Scene()
     scene.add_floor()
     scene.add_body(tg.Box(BLOCK), position=(0.0, 0.0, 0.05))

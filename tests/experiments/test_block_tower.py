@@ -8,12 +8,11 @@ import pytest
 from tangere.experiments.buckling import buckling_stiffness, linearised
 from tangere.experiments.hasegawa2004_block_tower import (
     Params,
-    Stand,
     _places,
     _tower,
-    _watch,
     line_fit,
 )
+from tangere.experiments.standing import Stand, watch
 from tangere.maths.vec import Array
 
 
@@ -131,7 +130,7 @@ def test_a_soft_tower_buckles_along_the_mode_at_its_rate() -> None:
     p = Params()
     k, b = 6e3, 18.0
     rate, shape = linearised(8, p, k, b)
-    stand = _watch(_tower(p, _places(p, 8, k, seed=1), "volume", (2e-3, k, b)), 12.0)
+    stand = watch(_tower(p, _places(p, 8, k, seed=1), "volume", (2e-3, k, b)), 12.0)
     # 2 %: the lowest contact is 13 mm deep, and the rate is good to the order of depth over height
     assert stand.growth(shape) == pytest.approx(rate, rel=0.02)
 
@@ -153,3 +152,31 @@ def test_tall_towers_jitter_from_bottom_to_top() -> None:
     assert places[:, 2] == pytest.approx(np.arange(100) + 0.5)
     assert len(np.unique(places[:, 0])) == 100
     assert np.array_equal(places[:13], _places(Params(), 13, np.inf, seed=1))
+
+
+def test_every_contact_of_every_step_is_looked_at() -> None:
+    """A block put down without depth bounces: it is deepest between two records."""
+    p = Params()
+    k, b = 1e4, 30.0
+    sim = _tower(p, _places(p, 1, np.inf, seed=1), "volume", (1e-3, k, b))
+    stand = watch(sim, 0.1, each_step=True)
+    # a damped spring overshoots its rest depth by exp(−π ζ/√(1 − ζ²)), ζ = b/(2 √(k m)) = 0.15
+    overshoot = np.exp(-0.15 * np.pi / np.sqrt(1.0 - 0.15**2))
+    rest = p.mass * p.gravity / k
+    assert stand.deepest == pytest.approx((1.0 + overshoot) * rest, rel=0.05)
+    assert stand.sink() < 0.8 * stand.deepest
+    again = watch(_tower(p, _places(p, 1, np.inf, seed=1), "volume", (1e-3, k, b)), 0.1)
+    assert np.array_equal(again.position, stand.position)
+    assert np.isnan(again.deepest)
+
+
+@pytest.mark.compiled
+def test_the_signorini_tower_stands_without_overlap() -> None:
+    p = Params()
+    sim = _tower(p, _places(p, 13, np.inf, seed=1), "signorini", (p.stiff_dt, None, None), None)
+    stand = watch(sim, 1.0, each_step=True)
+    # the contact problem is solved to 1e-8 of its forces: dt²/m of them is 3e-10 m
+    assert stand.deepest < 1e-9
+    assert stand.drift.max() < 1e-8
+    # what the contacts say of themselves is true of the blocks
+    assert np.abs(stand.depths()).max() < 1e-9

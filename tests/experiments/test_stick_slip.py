@@ -11,6 +11,8 @@ from scipy.integrate import solve_ivp
 from tangere.experiments.hasegawa2004_stick_slip import (
     Params,
     Pull,
+    _creep,
+    _pull,
     cycle,
     exact,
     exact_motion,
@@ -100,3 +102,27 @@ def test_the_cycle_of_the_exact_motion_is_the_closed_form() -> None:
     still = cycle(Pull(time, 0.0 * time, time, time, np.ones(len(time))))
     assert math.isnan(still.period)
     assert math.isnan(still.onset)
+
+
+@pytest.mark.compiled
+def test_the_signorini_method_sticks_and_slips_to_first_order_in_the_step() -> None:
+    """Implicit Euler shrinks a swing by exp(−ζ φ) over a phase φ, ζ = ω dt/2."""
+    e, errors = exact(Params()), []
+    for dt in (4e-3, 2e-3):
+        p = Params(dt=dt, seconds=7.0)
+        found = cycle(_pull(p, "signorini", None))
+        # the last sample that sticks, less than a step before the limit
+        assert e.onset - p.pull_stiffness * p.pull_speed * dt < found.onset < e.onset + 1e-3
+        swing = p.kinetic_friction * p.mass * p.gravity - e.smallest
+        damping = 0.5 * dt * math.sqrt(p.pull_stiffness / p.mass)
+        # to the lowest tension: from where the swing would be widest, half a turn
+        errors.append((found.smallest - e.smallest) / (swing * -math.expm1(-math.pi * damping)))
+    # 10 %: the slip begins within a step, and off the top of the swing
+    assert errors == pytest.approx([1.0, 1.0], abs=0.1)
+
+
+@pytest.mark.compiled
+def test_the_signorini_method_does_not_creep() -> None:
+    p = Params(slope_seconds=7.0)
+    # rounding of a centimetre in one second
+    assert _creep(p, 5e-3, None, "signorini")[0] < 1e-11

@@ -46,7 +46,7 @@ class Rod(Adapter):
 
     def __init__(self) -> None:
         super().__init__(DeviceInfo("rod", max_force=MOST, max_torque=0.1, rate=1000.0))
-        self.trouble = ""
+        self.failing = ""
         self.sent: list[float] = []
         self.closed_at_zero = False
         self._begin = np.inf
@@ -56,18 +56,18 @@ class Rod(Adapter):
         self._begin = time.monotonic()
 
     def _receive(self, out: Any) -> bool:
-        if self.trouble == "read":
+        if self.failing == "read":
             raise OSError("cable")
-        if self.trouble == "freeze":
+        if self.failing == "freeze":
             return False
         t = max(0.0, time.monotonic() - self._begin)
         out[READ_POSITION + 2] = -min(0.12 * t, DOWN)
-        if self.trouble == "jump":
+        if self.failing == "jump":
             out[READ_POSITION] += 1.0
         return True
 
     def _send(self, force: Any, torque: Any) -> None:
-        if self.trouble == "write":
+        if self.failing == "write":
             raise OSError("amplifier")
         self.sent.append(float(np.linalg.norm(force)))
 
@@ -143,7 +143,7 @@ def test_session_without_trouble_records_every_tick(rod: Rod) -> None:
 )
 def test_device_fails(rod: Rod, trouble: str, bit: int) -> None:
     session = touching(rod)
-    rod.trouble = trouble
+    rod.failing = trouble
     until(session, lambda: bool(int(session.rigs[0].memory[MEM_FAULTS]) & bit))
     assert not session.wait(0.1), "the session goes on"
     trace = session.stop()
@@ -162,9 +162,9 @@ def test_device_that_somebody_closes_ends_the_session(rod: Rod) -> None:
 
 def test_device_that_comes_back_is_felt_again(rod: Rod) -> None:
     session = touching(rod)
-    rod.trouble = "freeze"
+    rod.failing = "freeze"
     until(session, lambda: felt(session) == 0.0)
-    rod.trouble = ""
+    rod.failing = ""
     until(session, lambda: felt(session) > 0.1)
     trace = session.stop()
     assert_let_go(trace, FAULT_SILENT)

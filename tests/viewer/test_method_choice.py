@@ -16,13 +16,14 @@ from tangere.haptics.layout import ROW_CONTACT, ROW_TOOL
 from tangere.scene.scene import Tool
 from tangere.viewer.contact_controls import scaled
 from tangere.viewer.frame import Offer, Settings
-from tangere.viewer.held_session import STEPPER, coupled
+from tangere.viewer.held_session import coupled
 from tangere.viewer.method_choice import (
     OPTION,
     changed,
     chosen_options,
     offer,
     offered,
+    stepper_in_hand,
     with_method,
 )
 from tangere.viewer.panel import CONTACT_SLIDERS, TOOL_SLIDERS
@@ -151,7 +152,7 @@ def test_every_control_acts_on_a_block(name: str, stepper: str) -> None:
 @pytest.mark.parametrize("block", [False, True], ids=["tool alone", "beside a block"])
 @pytest.mark.parametrize("name", list(methods))
 def test_every_control_acts_on_a_tool(name: str, block: bool) -> None:
-    settings = Settings("", method=name, integrator=STEPPER)
+    settings = Settings("", method=name, integrator=stepper_in_hand(name))
     scene = loose(tool=True, block=block)
     sliders = contact_sliders(offer(settings, scene)) + [name for name, *_ in TOOL_SLIDERS]
     assert_all_of_it_acts(settings, scene, sliders)

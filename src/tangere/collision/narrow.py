@@ -124,7 +124,7 @@ def contact_normal(
             normal[2] = (bz - az) / distance
             return False, (0.0, 0.0, 0.0), 0.0
         if phase == PHASE_NEW:
-            _least_overlap(a, b, normal)
+            least_overlap(a, b, normal)
         simplex[0] = 0  # the overlapping simplex says nothing about the separated pair
     n = (normal[0], normal[1], normal[2])
     overlap = highest(a, n) + highest(b, scale(-1.0, n))
@@ -145,7 +145,7 @@ def contact_normal(
 
 
 @kernel
-def _least_overlap(a: View, b: View, normal: PtrF8) -> None:
+def least_overlap(a: View, b: View, normal: PtrF8) -> None:
     """The face normal along which the parts overlap least: a start when nothing is known."""
     best = inf
     normal[0], normal[1], normal[2] = 0.0, 0.0, 1.0

@@ -29,6 +29,7 @@ BUILT_IN = {
     "volume": "tangere.contact.volume.method",
     "point": "tangere.contact.point.method",
     "penalty": "tangere.contact.penalty.method",
+    "signorini": "tangere.contact.signorini.method",
 }
 # What of a material the page can scale.
 MATERIAL_FACTORS = frozenset({"stiffness", "damping", "friction"})
@@ -86,7 +87,7 @@ class Method:
     parts: frozenset[str] = frozenset({"hull", "plane"})
     packets: tuple[str, ...] = ("planes", "linear", "held")
     """What it can tell a servo, the default first: unilateral planes, the wrench with its
-    derivative, the wrench alone."""
+    derivative, the wrench alone, the contact problem itself."""
     controls: tuple[Control, ...] = ()
     material_factors: frozenset[str] = MATERIAL_FACTORS
     """What of the materials has an effect on its contacts; of `MATERIAL_FACTORS`."""
@@ -117,6 +118,11 @@ class Method:
         if self.check is not None:
             self.check(scene, options, stepper)
         return stepper
+
+    @property
+    def mover(self) -> Method:
+        """The method by which a scene moves: this one, or the default where it has no stepper."""
+        return self if self.steppers else methods[methods.default]
 
     def check_bodies(self, scene: Scene) -> None:
         """Refuse bodies and shapes that this method does not know."""
@@ -168,7 +174,7 @@ class Method:
         others = any(not body.fixed and body.index not in held for body in scene.bodies)
         if self.steppers or not others:
             return self.material_factors
-        return self.material_factors | methods[methods.default].material_factors
+        return self.material_factors | self.mover.material_factors
 
 
 class Registry(Mapping[str, Method]):

@@ -26,6 +26,8 @@ import numpy as np
 
 from tangere.errors import DeviceError
 from tangere.haptics.layout import (
+    FAULT_LOST,
+    FAULT_OFF,
     FAULT_READ,
     FAULT_WRITE,
     READ_BUTTONS,
@@ -46,6 +48,9 @@ HOLD = 0.05
 
 # A driver that has not come back after this when its device is closed is left alone [s].
 CLOSE = 2.0
+
+# Faults that a device may tell of itself, see `Adapter.trouble`.
+TOLD = (FAULT_READ, FAULT_WRITE, FAULT_OFF, FAULT_LOST)
 
 Floats = tuple[float, ...]
 ZERO: Floats = (0.0, 0.0, 0.0)
@@ -176,6 +181,7 @@ class Adapter:
         self.faults: Counter[str] = Counter()
         """What went wrong so far, in words, and how often."""
         self._opened = False
+        self._told = 0  # what `trouble` said last
         self._wrong: dict[int, str] = {}
         self._samples = 0.0
         self._sampled = 0.0
@@ -217,6 +223,7 @@ class Adapter:
             return
         self._samples = 0.0
         self._wrong.clear()
+        self._told = 0
         try:
             self._connect()
         except BaseException:
@@ -303,8 +310,28 @@ class Adapter:
         if bit in self._wrong:
             self._wrong = {other: words for other, words in self._wrong.items() if other != bit}
 
+    def trouble(self) -> tuple[int, str]:
+        """What else the newest exchange said: FAULT_… as bits, and words; a subclass knows.
+
+        A loose plug, a brake or a driver that was busy for a moment must not end a session: such a
+        fault is there while the device says so, and gone when it does not.
+        """
+        return 0, ""
+
     def _exchanged(self, bit: int) -> None:
-        """An exchange went well."""
+        """A call returned: what the device has to say is a fault, or the end of one."""
+        status, words = self.trouble()
+        if not status & bit:
+            self._went_well(bit)
+        for each in TOLD:
+            if status & each:
+                self.fail(each, words)
+            elif self._told & each:
+                self.recover(each)
+        self._told = status
+
+    def _went_well(self, bit: int) -> None:
+        """A call returned and the device did not complain."""
         self.recover(bit)
 
     def _limited(self, wrench: list[float]) -> tuple[Floats, Floats]:
@@ -351,7 +378,7 @@ class Exchanged(Adapter):
             return ZERO, ZERO
         return force, torque
 
-    def _exchanged(self, bit: int) -> None:
+    def _went_well(self, bit: int) -> None:
         """What is handed over is no exchange with the device: who serves it says how that went."""
         if bit == FAULT_WRITE:
             self.recover(bit)

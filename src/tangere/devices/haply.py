@@ -34,7 +34,6 @@ from tangere.devices.device import (
     Sample,
     Threaded,
 )
-from tangere.devices.faults import PassingFaults
 from tangere.errors import DeviceError
 from tangere.haptics.layout import (
     FAULT_LOST,
@@ -80,7 +79,7 @@ class _State(Sample):
         out[READ_APPLIED : READ_APPLIED + 3] = self.applied or ZERO
 
 
-class Haply(PassingFaults, Threaded):
+class Haply(Threaded):
     """An Inverse3 or Minverse; `device_id` picks one of several, else the first is taken.
 
     `force_field` ("vector" or "values") is found as said above unless it is given.

@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from tangere._jit import c_callback, one_bar
-from tangere.devices.device import HOLD, DeviceInfo, Floats
-from tangere.devices.faults import PassingFaults
+from tangere.devices.device import HOLD, Adapter, DeviceInfo, Floats
 from tangere.errors import DeviceError
 from tangere.haptics.exchange import exchange, new_exchange, turn
 from tangere.haptics.layout import (
@@ -41,7 +40,7 @@ HOLD_NS = round(1e9 * HOLD)
 SILENT = 0.1
 
 
-class Native(PassingFaults):
+class Native(Adapter):
     """An adapter whose device is read and driven through the arrays of an `Exchange`.
 
     A subclass has `_connect`, which sets the words of `arrays.port` and begins to serve, `words`,

@@ -20,7 +20,8 @@ and for several splits of the tosses into halves. What is judged is the mean ove
 
 An engine of point contacts puts the load of a face into its corners, feet or not; the volume method
 spreads it over the face. What feet alone change, all else as tuned for the plain cube, is shown
-beside the claims: it tells which of the two the real cube does.
+beside the claims: it tells which of the two the real cube does. Tangere's signorini method, rigid
+bodies with point contacts, is tuned alike and shown beside; the claims are the volume method's.
 
 The tosses are those of ContactNets [PFROMMER2020], every fifth of the published 570. The file is
 not part of tangere; `find_data` says where it is looked for.
@@ -31,7 +32,7 @@ from __future__ import annotations
 import functools
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -43,7 +44,7 @@ from tangere.errors import SceneError
 from tangere.experiments import pictures
 from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
 from tangere.experiments.figures import COLOURS, INK, canvas, house_style
-from tangere.experiments.toss_engines import BODY, FOOT, Cube, Engine, Tunable, engines
+from tangere.experiments.toss_engines import BODY, FOOT, METHODS, Cube, Engine, Tunable, engines
 from tangere.experiments.toss_error import spread
 from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
@@ -195,8 +196,8 @@ class Result:
 # ---------------------------------------------------------------- the measured tosses
 
 
-def find_data(folder: str = "") -> Path | None:
-    """The file of tosses: in `folder`, or that of `TANGERE_DATA`, or nearby.
+def find_data(folder: str = "", file: str = FILE) -> Path | None:
+    """A file of measurements, the tosses: in `folder`, or that of `TANGERE_DATA`, or nearby.
 
     Nearby are the folders `data` and `shared/data` of the working folder and of those above it.
     """
@@ -206,7 +207,7 @@ def find_data(folder: str = "") -> Path | None:
     else:
         here = Path.cwd()
         places = [up / down for up in (here, *here.parents) for down in ("data", "shared/data")]
-    return next((p / FILE for p in places if (p / FILE).is_file()), None)
+    return next((p / file for p in places if (p / file).is_file()), None)
 
 
 def missing(params: Params) -> str:
@@ -217,9 +218,14 @@ def missing(params: Params) -> str:
             "2020, BSD-3-Clause, github.com/DAIRLab/contact-nets): give its folder with --data or "
             "TANGERE_DATA; the gallery's page says how to make it"
         )
-    if len(engines(INTEGRATOR)) == 1:
+    if not _others(engine.name for engine in engines(INTEGRATOR)):
         return "cube-toss compares with MuJoCo and Bullet: install mujoco or pybullet"
     return ""
+
+
+def _others(names: Iterable[str]) -> list[str]:
+    """Engines that are not tangere."""
+    return [name for name in names if name not in METHODS]
 
 
 def load(path: Path) -> list[Array]:
@@ -437,8 +443,7 @@ class Standing:
 
 def standing(result: Result, row: Row, what: str) -> Standing:
     """Tangere beside the engine with the smallest mean error of the others."""
-    others = [name for name in result.tuned[row] if name != OURS]
-    tables = {name: result.errors(row, name, what) for name in others}
+    tables = {name: result.errors(row, name, what) for name in _others(result.tuned[row])}
     better = min(tables, key=lambda name: float(np.nanmean(tables[name])))
     return Standing(better, *spread(result.errors(row, OURS, what) - tables[better]))
 
@@ -448,7 +453,7 @@ def check(result: Result) -> list[Claim]:
     claims = []
     count = len(result.splits)
     for row, tuned in result.tuned.items():
-        others = [name for name in tuned if name != OURS]
+        others = _others(tuned)
         for what, unit in ERRORS:
             means = {name: spread(result.errors(row, name, what)) for name in tuned}
             s = standing(result, row, what)
@@ -580,7 +585,7 @@ def _means(result: Result) -> Figure:
         panel.set_xticks(ticks, [f"{row.body}\n{row.numbers}" for row in ROWS])
         panel.set_xlabel("cube")
         panel.margins(y=0.3)  # room for the legend
-        panel.legend(fontsize=8, ncols=3, loc="upper center")
+        panel.legend(fontsize=8, ncols=2, loc="upper center")
     return figure
 
 

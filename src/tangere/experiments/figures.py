@@ -14,6 +14,7 @@ __all__ = ["COLOURS", "FAINT", "GRID", "INK", "canvas", "house_style", "png", "s
 COLOURS = {
     "volume": "#2f6f9f",
     "point": "#d9822b",
+    "signorini": "#a3327f",
     "exact": INK,
     "vertex rule": "#7fb285",
     "MuJoCo": "#8f7fb5",

@@ -16,6 +16,8 @@ step that it cannot take; at a quarter of it, its 13 blocks stand as well.
 With implicit steps the stiffness is free: the paper's 13 blocks at the paper's 5 ms, a tower of
 100, a wall of 50 blocks and an arch of 15 stones stand for a minute. Whether a tower stands must
 still be a matter of its stiffness and not of the step: below the limit it falls, above it stands.
+
+The signorini method has no stiffness at all. Its 13 blocks at 5 ms must stand without overlap.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from tangere.experiments.buckling import (
 )
 from tangere.experiments.experiment import Claim, Experiment, PeerParams, Reading, Tell, silent
 from tangere.experiments.figures import COLOURS, INK, canvas, house_style
+from tangere.experiments.standing import RECORDS_PER_SECOND, Stand, seen, watch
 from tangere.maths.vec import Array
 from tangere.scene import library
 
@@ -44,14 +47,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FALLEN = 0.5  # [m] sideways way of a block from its start that counts as a fall
-# [m] top block's way over which growth is fitted: past the jitter, and still linear
-GROWTH_RANGE = (2e-3, 0.1)
 BATCHES = 5  # of the rounds of timing, each with a straight line of its own: their spread
 SETTLE_STEPS = 60  # steps before timing: every contact is closed, caches are warm
-RECORDS_PER_SECOND = 20
 PEER_STEPS = 8  # of another engine timed together
 BESIDE = ("MuJoCo", "Bullet")  # whose towers are watched beside ours
+# Towers of 13 at 5 ms of which the deepest contact of every step is looked at, by who holds them
+STIFF = {"implicit": "stiff 13", "signorini": "signorini 13"}
 
 
 @dataclass(frozen=True)
@@ -88,54 +89,6 @@ class Params(PeerParams):
     arch_stiffness: float = 1e10
     limit_stiffness: tuple[float, float] = (2e4, 5e4)
     limit_seconds: float = 20.0
-
-
-@dataclass(frozen=True)
-class Stand:
-    """One tower over time: poses, and per instant the largest drift [m], tilt [rad], energy [J]."""
-
-    time: Array
-    position: Array
-    orientation: Array
-    drift: Array
-    tilt: Array
-    kinetic: Array
-
-    def sink(self) -> float:
-        """Largest way down of any block [m]."""
-        return float(np.max(self.position[0, :, 2] - self.position[:, :, 2]))
-
-    def depths(self) -> Array:
-        """How deep each block rests in what is below it at the end, if they only touched [m]."""
-        sunk = self.position[0, :, 2] - self.position[-1, :, 2]
-        return np.diff(sunk, prepend=0.0)
-
-    def way(self, since: float = 0.0) -> float:
-        """Largest way of any block in any direction from where it was at an instant [m]."""
-        late = self.position[self.time >= min(since, float(self.time[-1]))]
-        return float(np.max(np.linalg.norm(late - late[0], axis=2)))
-
-    def fall(self) -> float | None:
-        """First instant at which a block has left its place by `FALLEN` [s]."""
-        gone = np.flatnonzero(~(self.drift <= FALLEN))
-        return float(self.time[gone[0]]) if len(gone) else None
-
-    def growth(self, shape: Array) -> float | None:
-        """Growth rate of the way along a mode while the tower buckles [1/s].
-
-        `shape` is the sideways way of every block in the mode. The fit is to the way from one
-        instant to the next: the jitter is a constant load, which bends the tower once and for all,
-        and a constant has no share in a difference.
-        """
-        sideways = self.position[:, :, 0]
-        way = np.abs(sideways[:, -1] - sideways[0, -1])
-        start = np.flatnonzero(way > GROWTH_RANGE[0])
-        stop = np.flatnonzero(way > GROWTH_RANGE[1])
-        if not len(start) or not len(stop) or stop[0] - start[0] < 4:
-            return None
-        part = slice(int(start[0]), int(stop[0]))
-        steps = np.abs(np.diff(sideways @ shape))
-        return float(np.polyfit(self.time[part], np.log(steps[part]), 1)[0])
 
 
 @dataclass(frozen=True)
@@ -189,12 +142,13 @@ def run(params: Params, tell: Tell = silent) -> Result:
     for i, (name, n, method, seconds, values) in enumerate(towers):
         tell(0.2 * i / len(towers), f"{n} blocks, {method}, {seconds:g} s")
         stands[name] = [
-            _watch(_tower(p, _places(p, n, values[1], seed), method, values), seconds)
+            watch(_tower(p, _places(p, n, values[1], seed), method, values), seconds)
             for seed in p.seeds
         ]
     for i, (name, sim, seconds) in enumerate(_implicit(p)):
-        tell(0.2 + 0.5 * i / (2 + 4 * len(p.seeds)), f"{name}, {seconds:g} s")
-        stands.setdefault(name, []).append(_watch(sim, seconds))
+        tell(0.2 + 0.5 * i / (2 + 5 * len(p.seeds)), f"{name}, {seconds:g} s")
+        stand = watch(sim, seconds, each_step=name in STIFF.values())
+        stands.setdefault(name, []).append(stand)
     tell(0.7, "time per step")
     step_time = _step_times(p)
     others: dict[str, Array] = {}
@@ -212,7 +166,7 @@ def run(params: Params, tell: Tell = silent) -> Result:
 
 
 def _implicit(p: Params) -> Iterator[tuple[str, tg.Simulation, float]]:
-    """What implicit steps are asked to hold: name, simulation at its start, duration [s]."""
+    """What implicit steps, and signorini's, must hold: name, simulation at its start, time [s]."""
     step = {"integrator": "implicit"}
     below, above = p.limit_stiffness
     for seed in p.seeds:
@@ -225,6 +179,10 @@ def _implicit(p: Params) -> Iterator[tuple[str, tg.Simulation, float]]:
             places = _places(p, n, math.inf, seed)
             values = (p.stiff_dt, stiffness, None)
             yield name, _tower(p, places, "volume", values, **step), seconds
+        rigid = _tower(
+            p, _places(p, 13, math.inf, seed), "signorini", (p.stiff_dt, None, None), None
+        )
+        yield STIFF["signorini"], rigid, p.stiff_seconds
     for name, build, stiffness in (
         ("wall", library.wall, p.wall_stiffness),
         ("arch", library.arch, p.arch_stiffness),
@@ -288,7 +246,7 @@ def check(result: Result) -> list[Claim]:
               f"of {1e3 * p.tall_dt:g}: stands too, drift below 5 mm in each of {jitters}",
               "the step is what it cannot take", 1e3 * fine, "mm", fine < 5e-3),
     ]  # fmt: skip
-    return claims + _implicit_claims(result)
+    return claims + _implicit_claims(result) + _signorini_claims(result)
 
 
 def _finite(value: float) -> float | None:
@@ -348,6 +306,19 @@ def _implicit_claims(result: Result) -> list[Claim]:
     ]  # fmt: skip
 
 
+def _signorini_claims(result: Result) -> list[Claim]:
+    p, name = result.params, STIFF["signorini"]
+    drift = max(result.drifts(name))
+    deepest = max(stand.deepest for stand in result.stands[name])
+    what = f"13 blocks, signorini 5 ms, {p.stiff_seconds:g} s, each of {len(p.seeds)} jitters"
+    return [
+        Claim("signorini-depth", f"{what}: no contact deeper than 1e-6 m in any step",
+              "rigid bodies do not overlap", deepest, "m", deepest < 1e-6),
+        Claim("signorini-drift", f"{what}: drift below 0.001 mm", "stands (Fig. 9)", 1e3 * drift,
+              "mm", drift < 1e-6),
+    ]  # fmt: skip
+
+
 def beside(result: Result) -> list[Reading]:
     """Times of all methods and engines with their spread, and every jitter of the towers."""
     p = result.params
@@ -358,13 +329,12 @@ def beside(result: Result) -> list[Reading]:
             times = 1e6 * rounds[:, p.heights.index(n)]
             for share, quantile in (("median", 0.5), ("lower", 0.25), ("upper", 0.75)):
                 name = share if share == "median" else f"{share} quartile"
-                rows.append(
-                    Reading(f"{what}: {name}", who, float(np.quantile(times, quantile)), "µs")
-                )
+                time_ = float(np.quantile(times, quantile))
+                rows.append(Reading(f"{what}: {name}", who, time_, "µs", _step_of(p, who)))
         for who, medians in result.others.items():
             if n in result.other_heights:
                 time_ = 1e6 * float(medians[result.other_heights.index(n)])
-                rows.append(Reading(f"{what}: median", who, time_, "µs"))
+                rows.append(Reading(f"{what}: median", who, time_, "µs", _step_of(p, who)))
     batches = np.array_split(result.step_time["volume"], min(BATCHES, p.rounds))
     fits = [straightness(p, batch) for batch in batches]
     rows.append(Reading(f"R², least of {len(batches)} batches of rounds", "volume", min(fits), ""))
@@ -380,11 +350,23 @@ def beside(result: Result) -> list[Reading]:
         rows.append(Reading(f"{control}: growth", "volume", result.growths()[i], "1/s"))
         fell = _finite(result.falls("control")[i])
         rows.append(Reading(f"{control}: falls after", "volume", fell, "s"))
-        for who, stands in {"implicit": result.stands["stiff 13"], **result.other_stands}.items():
+        for who, stands in _stiff_towers(result).items():
             when = f"13 blocks, 5 ms, {p.stiff_seconds:g} s, seed {seed}"
             rows.append(_drift(when, who, stands[i]))
             rows.append(Reading(f"{when}: sink", who, 1e3 * stands[i].sink(), "mm"))
+            if who in STIFF:
+                rows.append(Reading(f"{when}: deepest contact", who, stands[i].deepest, "m"))
     return rows
+
+
+def _step_of(p: Params, who: str) -> str:
+    step = p.point_dt if who in ("volume", "point") else p.stiff_dt if who in STIFF else p.dt
+    return f"steps of {1e3 * step:g} ms"
+
+
+def _stiff_towers(result: Result) -> dict[str, list[Stand]]:
+    """The towers of 13 at 5 ms, by who holds them."""
+    return {who: result.stands[name] for who, name in STIFF.items()} | result.other_stands
 
 
 def _drift(what: str, who: str, stand: Stand) -> Reading:
@@ -398,8 +380,9 @@ def plot(result: Result) -> list[Figure]:
     figure, (left, middle, right) = canvas(
         "Left: median time per step over the number of blocks (Hasegawa & Sato 2004, Fig. 10), "
         "bars from the lower to the upper quartile, with the straight line through the volume "
-        "method. Middle: the same beside other engines. Right: largest sideways way of a block, a "
-        "line per jitter; the 13-block tower with too soft contacts buckles at the predicted rate.",
+        "method. Middle: the same beside implicit steps, the signorini method and other engines, "
+        "these with steps of 5 ms. Right: largest sideways way of a block, a line per jitter; the "
+        "13-block tower with too soft contacts buckles at the predicted rate.",
         columns=3,
         size=(11.0, 3.5),
     )
@@ -419,6 +402,9 @@ def plot(result: Result) -> list[Figure]:
         label=f"{1e6 * a:.2f} + {1e6 * b:.2f} N,  R² = {r2:.4f}",
     )  # fmt: skip
     left.set_ylim(bottom=0.0)
+    for who in STIFF:
+        median = 1e6 * np.median(result.step_time[who], axis=0)
+        middle.plot(heights, median, "s:", ms=3, lw=1, color=_colour(who), label=who)
     for engine, times in result.others.items():
         middle.plot(
             result.other_heights, 1e6 * times, "o--", ms=3, lw=1,
@@ -460,17 +446,15 @@ def _plot_implicit(result: Result) -> Figure:
     p = result.params
     figure, (left, right) = canvas(
         "Implicit steps. Left: largest sideways way of a block of the 13-block tower at 5 ms, a "
-        "line per jitter, beside other engines. Right: 100 blocks, and 13 blocks with contacts "
-        "just too soft and just stiff enough to stand, and the largest way of a block of the wall "
-        "and of a stone of the arch.",
+        "line per jitter, beside the signorini method and other engines. Right: 100 blocks, and "
+        "13 blocks with contacts just too soft and just stiff enough to stand, and the largest way "
+        "of a block of the wall and of a stone of the arch.",
         columns=2,
         size=(8.6, 3.4),
     )
-    towers = {"implicit": result.stands["stiff 13"], **result.other_stands}
-    for who, stands in towers.items():
-        colour = COLOURS["volume" if who == "implicit" else who]
+    for who, stands in _stiff_towers(result).items():
         for i, stand in enumerate(stands):
-            _draw_drift(left, stand.time, stand.drift, colour, None if i else who)
+            _draw_drift(left, stand.time, stand.drift, _colour(who), None if i else who)
     below, above = p.limit_stiffness
     for name, colour, label in (
         ("high", COLOURS["volume"], f"{p.high_count} blocks, 5 ms"),
@@ -486,12 +470,17 @@ def _plot_implicit(result: Result) -> Figure:
     for axes in (left, right):
         axes.set_xlabel("time [s]")
         axes.set_ylabel("drift [m]")
-        axes.legend(fontsize=7.5)
+    left.legend(fontsize=7.5, loc="center right")
+    right.legend(fontsize=7.5)
     return figure
 
 
+def _colour(who: str) -> str:
+    return COLOURS["volume" if who == "implicit" else who]
+
+
 def _draw_drift(axes: Axes, time: Array, drift: Array, colour: str, label: str | None) -> None:
-    axes.semilogy(time[1:], np.maximum(drift[1:], 1e-9), color=colour, lw=1.2, label=label)
+    axes.semilogy(time[1:], np.maximum(drift[1:], 1e-12), color=colour, lw=1.2, label=label)
 
 
 def strip(result: Result) -> Figure:
@@ -552,17 +541,17 @@ def _tower(
     p: Params,
     places: Array,
     method: str,
-    values: tuple[float, float, float | None],
-    integrator: str = "explicit",
+    values: tuple[float, float | None, float | None],
+    integrator: str | None = "explicit",
 ) -> tg.Simulation:
-    """Blocks at the given centres; step, stiffness and damping, the last from the mass if None."""
+    """Blocks at the given centres; step, stiffness and damping, from the mass if None."""
     dt, stiffness, damping = values
     material = tg.Material(
         static_friction=p.static_friction,
         kinetic_friction=p.kinetic_friction,
         stiffness=stiffness,
         damping=damping,
-        tangential_stiffness=SHEAR * stiffness,
+        tangential_stiffness=None if stiffness is None else SHEAR * stiffness,
         tangential_damping=None if damping is None else SHEAR * damping,
     )
     scene = tg.Scene(gravity=(0.0, 0.0, -p.gravity))
@@ -573,52 +562,33 @@ def _tower(
     return tg.Simulation(scene, method=method, dt=dt, integrator=integrator)
 
 
-def _watch(sim: tg.Simulation, seconds: float) -> Stand:
-    every = round(1.0 / (RECORDS_PER_SECOND * sim.dt))
-    count = round(seconds * RECORDS_PER_SECOND) + 1
-    n = len(sim.positions)
-    position = np.empty((count, n, 3))
-    orientation = np.empty((count, n, 4))
-    kinetic = np.empty(count)
-    instant = np.empty(count)
-    for i in range(count):
-        if i:
-            sim.step(every)
-        position[i] = sim.positions
-        orientation[i] = sim.orientations
-        kinetic[i] = sim.energy.kinetic
-        instant[i] = sim.time
-    return _seen(instant, position, orientation, kinetic)
-
-
-def _seen(instant: Array, position: Array, orientation: Array, kinetic: Array) -> Stand:
-    way = np.linalg.norm(position[:, :, :2] - position[0, :, :2], axis=2)
-    # angle between a block's own vertical and the world's
-    x, y = orientation[:, :, 1], orientation[:, :, 2]
-    tilt = np.arccos(np.clip(1.0 - 2.0 * (x * x + y * y), -1.0, 1.0))
-    return Stand(instant, position, orientation, way.max(axis=1), tilt.max(axis=1), kinetic)
-
-
 def _step_times(p: Params) -> dict[str, Array]:
     """Times per step of each tower height by method, of shape (rounds, heights) [s].
 
-    Both methods get the same blocks, stiffness and step; it is the step of the point method, with
-    which all of them stand. In every round all heights are timed once, in an order drawn anew: what
-    ran before leaves its mark in the processor's caches.
+    Volume and point get the same blocks, stiffness and step; it is the step of the point method,
+    with which all of them stand. Implicit steps and signorini's are those of their towers. In every
+    round all heights are timed once, in an order drawn anew: what ran before leaves its mark in the
+    processor's caches.
     """
-    values = (p.point_dt, p.tall_stiffness, p.tall_damping)
+    fine = (p.point_dt, p.tall_stiffness, p.tall_damping)
     times = {}
-    for method in ("volume", "point"):
-        sims = [_tower(p, _places(p, n, values[1], p.seeds[0]), method, values) for n in p.heights]
+    for who, method, integrator, values in (
+        ("volume", "volume", "explicit", fine),
+        ("point", "point", "explicit", fine),
+        ("implicit", "volume", "implicit", (p.stiff_dt, p.stiff_stiffness, None)),
+        ("signorini", "signorini", None, (p.stiff_dt, None, None)),
+    ):
+        places = [_places(p, n, values[1] or math.inf, p.seeds[0]) for n in p.heights]
+        sims = [_tower(p, place, method, values, integrator) for place in places]
         for sim in sims:
             sim.step(SETTLE_STEPS)
         rng = np.random.default_rng(0)
-        times[method] = np.empty((p.rounds, len(sims)))
+        times[who] = np.empty((p.rounds, len(sims)))
         for k in range(p.rounds):
             for i in rng.permutation(len(sims)):
                 start = time.perf_counter()
                 sims[i].step(p.steps_per_round)
-                times[method][k, i] = (time.perf_counter() - start) / p.steps_per_round
+                times[who][k, i] = (time.perf_counter() - start) / p.steps_per_round
     return times
 
 
@@ -632,7 +602,7 @@ def _peer_stand(p: Params, engine: str, seed: int) -> Stand:
     steps = round(p.stiff_seconds / p.stiff_dt)
     motion = peers.run(engine, _boxes(p, 13, p.stiff_dt, steps, every, seed))
     kinetic = 0.5 * p.mass * np.sum(motion.velocity**2, axis=(1, 2))
-    return _seen(motion.time, motion.position, motion.orientation, kinetic)
+    return seen(motion.time, motion.position, motion.orientation, kinetic)
 
 
 def _boxes(p: Params, n: int, dt: float, steps: int, every: int, seed: int) -> peers.Boxes:

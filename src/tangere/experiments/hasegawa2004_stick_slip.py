@@ -17,7 +17,9 @@ A second part asks how well static friction holds: a block rests on a slope for 
 steeper slope, of angle α, it slides with g (sin α - μ cos α).
 
 Pulls are made with explicit steps and springs soft enough for them. One is made again with implicit
-steps and the stiffness that tangere chooses by itself, and so are the slopes.
+steps and the stiffness that tangere chooses by itself, and so are the slopes. The signorini method,
+which has no contact springs, is shown beside. Its step is implicit Euler, which damps the swing of
+a slip with the ratio ω dt/2: it ends at a larger tension, and the next one comes sooner.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 SETTLE = 6.0  # [s] in which the landing rings out, slowest at the longest step
 CREEP_LIMIT = 1e-9  # [m/s] 32 mm in a year
 INTEGRATORS = ("explicit", "implicit")
+SHOWN_STEP = 1e-3  # [s] at which the creep of all methods and engines is shown
 STEEP_SECONDS = (0.1, 1.1)  # between which the block on the steep slope is timed
 
 
@@ -164,13 +167,15 @@ class Exact:
 class Result:
     """Pulls by name, creep [m/s] on the slope by integrator and step, and of other engines.
 
-    `sliding` is the acceleration of implicit steps on the steep slope by step [m/s²].
+    `sliding` is the acceleration of implicit steps on the steep slope by step [m/s²],
+    `signorini_creep` the creep of that method by step [m/s].
     """
 
     params: Params
     pulls: dict[str, Pull]
     creep: dict[tuple[str, float], float]
     sliding: dict[float, float]
+    signorini_creep: dict[float, float]
     pose: tuple[Array, Array]
     other_pulls: dict[str, Pull] = field(default_factory=dict)
     other_creep: dict[str, float] = field(default_factory=dict)
@@ -224,14 +229,18 @@ def run(params: Params, tell: Tell = silent) -> Result:
     pulls["point"] = _pull(p, "point")
     tell(0.63, "pull, implicit steps")
     pulls["implicit"] = _pull(p, "volume", "implicit")
+    tell(0.64, "pull, signorini method")
+    pulls["signorini"] = _pull(p, "signorini", None)
     creep: dict[tuple[str, float], float] = {}
     sliding: dict[float, float] = {}
+    signorini_creep: dict[float, float] = {}
     pose = (np.zeros(3), np.zeros(4))
     for i, dt in enumerate(p.slope_steps):
         tell(0.65 + 0.3 * i / len(p.slope_steps), f"slope, step {1e3 * dt:g} ms")
         for integrator in INTEGRATORS:
             creep[integrator, dt], pose = _creep(p, dt, integrator)
         sliding[dt] = _sliding(p, dt)
+        signorini_creep[dt], _ = _creep(p, dt, None, "signorini")
     other_pulls: dict[str, Pull] = {}
     other_creep: dict[str, float] = {}
     if p.with_peers:
@@ -239,7 +248,7 @@ def run(params: Params, tell: Tell = silent) -> Result:
             tell(0.97, engine)
             other_pulls[engine] = _peer_pull(p, engine)
             other_creep[engine] = _peer_creep(p, engine)
-    return Result(p, pulls, creep, sliding, pose, other_pulls, other_creep)
+    return Result(p, pulls, creep, sliding, signorini_creep, pose, other_pulls, other_creep)
 
 
 def check(result: Result) -> list[Claim]:
@@ -319,23 +328,47 @@ def check(result: Result) -> list[Claim]:
 
 
 def beside(result: Result) -> list[Reading]:
-    """Tension ranges of other methods and engines, and their creep on the slope."""
+    """Cycles and tension ranges of all methods and engines, and their creep on the slope."""
+    pulls = {
+        "volume": result.pulls["volume"],
+        "volume, implicit": result.pulls["implicit"],
+        "signorini": result.pulls["signorini"],
+    }
+    e = exact(result.params)
     rows = [
+        Reading(
+            what, who, getattr(cycle(pull), name), unit, f"exact: {getattr(e, name):.4g} {unit}"
+        )
+        for what, name, unit in (
+            ("period", "period", "s"),
+            ("tension when slip begins", "onset", "N"),
+            ("tension when slip ends", "stop", "N"),
+            ("largest tension", "largest", "N"),
+            ("smallest tension", "smallest", "N"),
+        )
+        for who, pull in pulls.items()
+    ]
+    rows += [
         Reading("tension range after the first slip", who, float(np.ptp(_late(pull))), "N")
         for who, pull in (
-            ("volume", result.pulls["volume"]),
-            ("volume, implicit", result.pulls["implicit"]),
+            *pulls.items(),
             ("point", result.pulls["point"]),
             *result.other_pulls.items(),
         )
     ]
     rows += [
-        Reading("creep on the slope, step 1 ms", who, speed, "m/s")
+        Reading(f"creep on the slope, step {1e3 * SHOWN_STEP:g} ms", who, speed, "m/s")
         for who, speed in (
-            ("volume", result.creep.get(("explicit", 1e-3), math.nan)),
-            ("volume, implicit", result.creep.get(("implicit", 1e-3), math.nan)),
+            ("volume", result.creep.get(("explicit", SHOWN_STEP), math.nan)),
+            ("volume, implicit", result.creep.get(("implicit", SHOWN_STEP), math.nan)),
+            ("signorini", result.signorini_creep.get(SHOWN_STEP, math.nan)),
             *result.other_creep.items(),
         )
+    ]
+    rows += [
+        Reading(f"creep on the slope, step {1e3 * dt:g} ms", "signorini", speed, "m/s")
+        for dt, speed in result.signorini_creep.items()
+        if dt != SHOWN_STEP
     ]
     return rows
 
@@ -346,14 +379,16 @@ def plot(result: Result) -> list[Figure]:
     p = result.params
     figure, (top, low, right) = canvas(
         "Tension of the pull spring over time (Hasegawa & Sato 2004, Fig. 14). Top: the volume "
-        "method on the exact stick-slip motion. Middle: methods and engines that do not hold "
-        "static friction. Bottom: pulled faster, without and with a small damper.",
+        "and signorini methods on the exact stick-slip motion. Middle: methods and engines that do "
+        "not hold static friction. Bottom: pulled faster, without and with a small damper.",
         rows=3,
         size=(8.0, 7.0),
     )
     time, tension = exact_motion(p, p.seconds)
     pull = result.pulls["volume"]
     top.plot(pull.time, pull.tension, color=COLOURS["volume"], lw=2.4, label="volume")
+    pull = result.pulls["signorini"]
+    top.plot(pull.time, pull.tension, color=COLOURS["signorini"], lw=1.2, label="signorini")
     top.plot(time, tension, "--", color=COLOURS["exact"], lw=1.0, label="exact")
     for who, other in (("point", result.pulls["point"]), *result.other_pulls.items()):
         low.plot(other.time, other.tension, color=COLOURS[who], lw=1.1, label=who)
@@ -457,21 +492,21 @@ def exact_motion(p: Params, seconds: float) -> tuple[Array, Array]:
 def _pull(
     p: Params,
     method: str,
-    integrator: str = "explicit",
+    integrator: str | None = "explicit",
     *,
     speed: float | None = None,
     damper: float = 0.0,
     static: float | None = None,
 ) -> Pull:
-    """A pull; the implicit one leaves stiffness and damping to tangere."""
+    """A pull; stiffness and damping are given to explicit steps alone."""
     speed_ = p.pull_speed if speed is None else speed
     seconds = p.seconds if speed is None else p.fast_seconds
     static_ = p.static_friction if static is None else static
-    if integrator == "implicit":
-        material, depth = tg.Material(static_, p.kinetic_friction), 0.0
-    else:
+    if integrator == "explicit":
         # start at rest depth, and pull there: no bounce, no vertical share of the pull
         material, depth = p.material(static_), p.mass * p.gravity / p.stiffness
+    else:
+        material, depth = tg.Material(static_, p.kinetic_friction), 0.0
     scene = tg.Scene(gravity=(0.0, 0.0, -p.gravity))
     scene.add_floor(material=material)
     half = 0.5 * p.edge
@@ -520,7 +555,9 @@ def _peer_pull(p: Params, engine: str) -> Pull:
     return Pull(motion.time, tension, x, v, (np.abs(v) < 1e-2 * p.pull_speed).astype(float))
 
 
-def _on_slope(p: Params, angle: float, dt: float, integrator: str) -> tg.Simulation:
+def _on_slope(
+    p: Params, angle: float, dt: float, integrator: str | None, method: str = "volume"
+) -> tg.Simulation:
     """A block that touches a slope, at its start."""
     normal = (math.sin(angle), 0.0, math.cos(angle))
     material = tg.Material(static_friction=p.slope_friction, kinetic_friction=p.slope_friction)
@@ -535,12 +572,14 @@ def _on_slope(p: Params, angle: float, dt: float, integrator: str) -> tg.Simulat
         material=material,
         name="block",
     )
-    return tg.Simulation(scene, dt=dt, integrator=integrator)
+    return tg.Simulation(scene, method=method, dt=dt, integrator=integrator)
 
 
-def _creep(p: Params, dt: float, integrator: str) -> tuple[float, tuple[Array, Array]]:
+def _creep(
+    p: Params, dt: float, integrator: str | None, method: str = "volume"
+) -> tuple[float, tuple[Array, Array]]:
     """Speed of the block on the slope between settling and the end [m/s], and its last pose."""
-    sim = _on_slope(p, p.slope_angle, dt, integrator)
+    sim = _on_slope(p, p.slope_angle, dt, integrator, method)
     sim.step(round(SETTLE / dt))
     start = np.array(sim["block"].position)
     sim.step(round((p.slope_seconds - SETTLE) / dt))

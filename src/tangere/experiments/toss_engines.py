@@ -105,12 +105,18 @@ class Engine:
 
 
 def engines(integrator: str) -> tuple[Engine, ...]:
-    """Tangere (named by its method, "volume") first, then each other engine that is installed."""
+    """Tangere, named by its `METHODS`, then each other engine that is installed.
 
-    def tangere(cube: Cube, tosses: Sequence[Array], values: Mapping[str, float]) -> list[Array]:
-        return _together(_tangere, cube, tosses, values, integrator)
+    The integrator is that of the volume method.
+    """
 
-    found = [Engine("volume", TANGERE, tangere)]
+    def volume(cube: Cube, tosses: Sequence[Array], values: Mapping[str, float]) -> list[Array]:
+        return _together(_tangere, cube, tosses, _springs(cube, values), "volume", integrator)
+
+    def signorini(cube: Cube, tosses: Sequence[Array], values: Mapping[str, float]) -> list[Array]:
+        return _together(_tangere, cube, tosses, _rigid(values), "signorini", None)
+
+    found = [Engine("volume", VOLUME, volume), Engine("signorini", SIGNORINI, signorini)]
     if "MuJoCo" in installed():
         found.append(Engine("MuJoCo", MUJOCO, _mujoco))
     if "Bullet" in installed():
@@ -158,22 +164,27 @@ BODY = (
 
 # ---------------------------------------------------------------- tangere
 
-TANGERE = (
+METHODS = ("volume", "signorini")
+VOLUME = (
     Tunable("stiffness", 3e3, 1e6, "N/m"),
     Tunable("damping ratio", 0.05, 1.5),
     Tunable("friction", 0.08, 0.4),
     Tunable("static over kinetic friction", 1.0, 1.6, linear=True),
     Tunable("tangential over normal stiffness", 0.05, 5.0),
 )
+SIGNORINI = (
+    Tunable("restitution", 0.0, 0.6, linear=True),
+    Tunable("friction", 0.08, 0.4),
+    Tunable("static over kinetic friction", 1.0, 1.6, linear=True),
+)
 
 
-def _tangere(
-    cube: Cube, starts: Array, samples: int, values: Mapping[str, float], integrator: str
-) -> Array:
+def _springs(cube: Cube, values: Mapping[str, float]) -> tg.Material:
+    """Material of the volume method."""
     stiffness, friction = values["stiffness"], values["friction"]
     damping = 2.0 * values["damping ratio"] * math.sqrt(stiffness * cube.mass)
     share = values["tangential over normal stiffness"]
-    material = tg.Material(
+    return tg.Material(
         static_friction=friction * values["static over kinetic friction"],
         kinetic_friction=friction,
         stiffness=stiffness,
@@ -181,6 +192,26 @@ def _tangere(
         tangential_stiffness=share * stiffness,
         tangential_damping=share * damping,
     )
+
+
+def _rigid(values: Mapping[str, float]) -> tg.Material:
+    """Material of the signorini method, whose contacts do not give way."""
+    friction = values["friction"]
+    return tg.Material(
+        static_friction=friction * values["static over kinetic friction"],
+        kinetic_friction=friction,
+        restitution=values["restitution"],
+    )
+
+
+def _tangere(
+    cube: Cube,
+    starts: Array,
+    samples: int,
+    material: tg.Material,
+    method: str,
+    integrator: str | None,
+) -> Array:
     scene = tg.Scene(gravity=(0.0, 0.0, -cube.gravity))
     scene.add_floor(material=material)
     blocks = [tg.Convex(block) for block in cube.blocks()]
@@ -196,7 +227,7 @@ def _tangere(
             angular_velocity=_world_spin(start),
             material=material,
         )
-    sim = tg.Simulation(scene, dt=cube.dt, integrator=integrator)
+    sim = tg.Simulation(scene, method=method, dt=cube.dt, integrator=integrator)
     poses = np.empty((len(starts), samples, 7))
     for i in range(samples):
         if i:

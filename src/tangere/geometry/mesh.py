@@ -8,9 +8,6 @@ on disk under a hash of the mesh and the settings.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import io
-import secrets
 from collections.abc import Sized
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +15,7 @@ import numpy as np
 
 from tangere.errors import SceneError
 from tangere.geometry.checks import check_resolution, frozen, show
+from tangere.geometry.disk_cache import cached
 from tangere.geometry.polyhedron import (
     FLAT,
     MAX_SIMPLE_POINTS,
@@ -29,8 +27,6 @@ from tangere.geometry.polyhedron import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import ArrayLike, NDArray
 
     from tangere.maths.vec import Array, IntArray
@@ -45,7 +41,7 @@ CONVEX_SHARE = 1e-6
 CONCAVITY = 0.05
 PIECE_POINTS = 64
 SEED = 0
-CACHE_FORMAT = b"tangere-pieces-1"
+CACHE_FORMAT = "tangere-pieces-2"
 
 
 def checked_mesh(vertices: ArrayLike, faces: ArrayLike, what: str) -> tuple[Array, IntArray]:
@@ -226,18 +222,17 @@ def _piece(cloud: Array, what: str) -> Polyhedron:
 
 def _split(vertices: Array, faces: IntArray, what: str) -> list[Array]:
     """Point clouds of the convex pieces of a concave mesh."""
-    from tangere._jit import cache_root
 
-    key = hashlib.sha256(CACHE_FORMAT)
-    key.update(f"{CONCAVITY} {SEED} {PIECE_POINTS} {vertices.shape} {faces.shape}".encode())
-    key.update(np.ascontiguousarray(vertices, dtype="<f8").tobytes())
-    key.update(np.ascontiguousarray(faces, dtype="<i4").tobytes())
-    path = cache_root() / "decompositions" / f"{key.hexdigest()[:32]}.npz"
-    clouds = _read_pieces(path)
-    if clouds is None:
+    def compute() -> dict[str, NDArray[Any]]:
         clouds = _run_coacd(vertices, faces, what)
-        _write_pieces(path, clouds)
-    return clouds
+        return {
+            "points": np.concatenate(clouds),
+            "ends": np.cumsum([len(cloud) for cloud in clouds]),
+        }
+
+    settings = (CACHE_FORMAT, CONCAVITY, SEED, PIECE_POINTS)
+    stored = cached("decompositions", (*settings, vertices, faces), compute)
+    return np.split(stored["points"], stored["ends"][:-1])
 
 
 def _run_coacd(vertices: Array, faces: IntArray, what: str) -> list[Array]:
@@ -260,46 +255,3 @@ def _run_coacd(vertices: Array, faces: IntArray, what: str) -> list[Array]:
             f"{what}: convex split failed ({show(str(error))}); check the mesh"
         ) from None
     return [np.asarray(points, dtype=np.float64) * size + centre for points, _ in pieces]
-
-
-def _read_pieces(path: Path) -> list[Array] | None:
-    """Pieces stored earlier; None where there are none or the file is damaged."""
-    try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
-            points: NDArray[np.float64] = stored["points"]
-            ends: NDArray[np.int64] = stored["ends"]
-            digest = bytes(stored["digest"])
-    except Exception:  # damaged archives raise from many layers; any of them means: compute again
-        return None
-    if digest != _digest(points, ends):
-        return None
-    return np.split(points, ends[:-1])
-
-
-def _write_pieces(path: Path, clouds: list[Array]) -> None:
-    """Store pieces: readers see the whole file or none. A read-only folder is no error."""
-    points = np.concatenate(clouds)
-    ends = np.cumsum([len(cloud) for cloud in clouds])
-    digest = np.frombuffer(_digest(points, ends), dtype=np.uint8)
-    archive = io.BytesIO()
-    np.savez(archive, points=points, ends=ends, digest=digest)
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, archive.getvalue())
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that others see the old content or the new, never a part of it."""
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        draft.write_bytes(content)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _digest(points: Array, ends: NDArray[np.int64]) -> bytes:
-    return hashlib.sha256(
-        np.ascontiguousarray(points, dtype="<f8").tobytes()
-        + np.ascontiguousarray(ends, dtype="<i8").tobytes()
-    ).digest()

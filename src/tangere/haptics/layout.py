@@ -113,6 +113,7 @@ COUPLING_VIRTUAL, COUPLING_DIRECT = 0, 1
 STEP_IMPLICIT, STEP_IMPLICIT13, STEP_RK4, STEP_EULER = 0, 1, 2, 3
 PLACE_ON_TOOL, PLACE_ABSOLUTE = 0, 1  # the first sample shows the hand on the tool, or as mapped
 CONTACT_PLANES, CONTACT_LINEAR, CONTACT_HELD, CONTACT_PLANES_START = 0, 1, 2, 3
+CONTACT_PROBLEM = 4
 
 # ------------------------------------------------ the contact packet
 PACKET_SEQUENCE = 0
@@ -127,6 +128,27 @@ PACKET_DAMPING = 60  # 36: −∂W/∂(v, ω) at y_k
 PACKET_PLANES = 96  # MAX_PLANES × NPLANE
 NPACKET = PACKET_PLANES + MAX_PLANES * NPLANE
 PACKET_TRUNCATED = 1  # there were more planes than fit, or the query ran out of budget
+
+# ------------------------------------------------ contact problem, see `haptics.contact_problem`
+MAX_CONTACTS = 24
+PROBLEM_SEQUENCE = 0
+PROBLEM_TIME = 1  # t_k of the tool state that it was made for [s]
+PROBLEM_COUNT = 2  # m contacts
+PROBLEM_DEPTH = 3  # deepest overlap [m]
+PROBLEM_STATE = 5  # 13: y_k
+PROBLEM_WRENCH = 18  # 6: on the tool, of contacts that were left out, held
+PROBLEM_CONTACTS = 24  # MAX_CONTACTS × NCONTACT
+CONTACT_JACOBIAN = 0  # 18: change of (gap, slip, slip) per motion of the tool, (3, 6)
+CONTACT_OFFSET = 18  # 3: gap and slips at t_k, with what other bodies do without contact forces [m]
+CONTACT_DRIFT = 21  # 3: velocity of the other bodies at t_k [m/s]
+CONTACT_FORCE = 24  # 3: on the tool's side of the gap, along (n, t1, t2): the guess [N]
+CONTACT_MU = 27
+CONTACT_HESSIAN = 28  # 3: of the gap, along t1 t1, t1 t2 and t2 t2 [1/m]
+CONTACT_AHEAD = 31  # 2: slips for which the normal is that of the curved surface [m]
+NCONTACT = 33
+# (3m, 3m): what contact forces move, but for the tool's own rigid motion [m/N]
+PROBLEM_COMPLIANCE = PROBLEM_CONTACTS + MAX_CONTACTS * NCONTACT
+NPROBLEM = PROBLEM_COMPLIANCE + 9 * MAX_CONTACTS * MAX_CONTACTS
 
 # ------------------------------------------------ friction of the planes, kept by the tool
 GRIP_NAME = 0  # of the plane
@@ -317,6 +339,9 @@ class Rig(NamedTuple):
     | outbox    | mailbox of commands to the adapter; outbox_at: its indices    | …               |
     | packets   | … of contact packets from the contact loop                    | …               |
     | states    | … of tool states to the contact loop                          | …               |
+    | problem   | newest contact problem, PROBLEM_…                             | (NPROBLEM,)     |
+    | problems  | mailbox of contact problems; problems_at: its indices         | …               |
+    | forces    | number of the problem solved last, and its contact forces     | (1 + 72,)       |
     """
 
     settings: Array
@@ -345,6 +370,10 @@ class Rig(NamedTuple):
     packets_at: LongArray
     states: Array
     states_at: LongArray
+    problem: Array
+    problems: Array
+    problems_at: LongArray
+    forces: Array
 
 
 # State published to the contact loop
@@ -387,6 +416,9 @@ def new_rig(ticks: int = 1) -> Rig:
         *new_mailbox(NSEND),
         *new_mailbox(NPACKET),
         *new_mailbox(NSTATE),
+        np.zeros(NPROBLEM),
+        *new_mailbox(NPROBLEM),
+        np.zeros(1 + 3 * MAX_CONTACTS),
     )
     for array, column in (
         (rig.hand, HAND_QUATERNION),

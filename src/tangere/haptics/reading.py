@@ -55,6 +55,7 @@ from tangere.haptics.layout import (
     MEM_TURN,
     MEM_WRITE_TIME,
     PLACE_ABSOLUTE,
+    READ_APPLIED,
     READ_BUTTONS,
     READ_GRIPPER,
     READ_OMEGA,
@@ -149,6 +150,8 @@ def _is_sound(reading: PtrF8) -> bool:
     for k in range(READ_OMEGA + 3):
         if not isfinite(reading[k]):
             return False
+    if not isfinite(norm(vec_at(reading, READ_APPLIED))):  # it is entered in the energy ledger
+        return False
     if not norm(vec_at(reading, READ_POSITION)) < FAR:
         return False
     if not is_rotation(quat_at(reading, READ_QUATERNION)):

@@ -12,6 +12,7 @@ from tangere._jit import kernel
 from tangere._ptr import PtrF8, local_f8, off, pointers, ptr
 from tangere.haptics.arm import arm_step
 from tangere.haptics.command import cap_planes, command, packet_came, usable
+from tangere.haptics.contact_problem import problem_usable, step_on_problem
 from tangere.haptics.driver import has_driver, read_driver, write_driver
 from tangere.haptics.effects import add_effects
 from tangere.haptics.element import motion
@@ -19,6 +20,7 @@ from tangere.haptics.energy_net import apply_delayed
 from tangere.haptics.fields import put_vec
 from tangere.haptics.force_state import begin_anew
 from tangere.haptics.layout import (
+    CONTACT_PROBLEM,
     COUPLING_DIRECT,
     FAULT_NAN_CONTACT,
     MEM_APPLIED,
@@ -41,6 +43,7 @@ from tangere.haptics.layout import (
     MEM_WRITE_TIME,
     NHAND,
     NPACKET,
+    NPROBLEM,
     NREAD,
     NROW,
     NSEND,
@@ -90,6 +93,7 @@ from tangere.haptics.layout import (
     SEND_GRIPPER,
     SEND_SEQUENCE,
     SEND_TIME,
+    SET_CONTACT,
     SET_MODE,
     SET_STEP,
     SOURCE_ARM,
@@ -152,7 +156,10 @@ def tick(r: Rig, n: int, now: float, clock: float) -> int:
     tau, ahead = lead_time(r.settings, m), local_f8(NHAND)
     lead_hand(r.hand, tau, ahead)
     if m[MEM_STARTED] == 1.0:  # before, nobody knows where the hand is
-        fault |= step_tool(r.settings, r.tool, ahead, r.packet, now, r.grips, r.out)
+        if r.settings[SET_CONTACT] == CONTACT_PROBLEM:
+            fault |= step_on_problem(r, ahead, now)
+        else:
+            fault |= step_tool(r.settings, r.tool, ahead, r.packet, now, r.grips, r.out)
     # without any packet yet the wait counts from the first tick
     known = r.packet[PACKET_TIME] if r.packet[PACKET_SEQUENCE] > 0.0 else m[MEM_BEGIN]
     age = now - known
@@ -210,6 +217,14 @@ def _take_packet(r: Rig, now: float) -> None:
                 cap_planes(r.settings, r.packet)
         else:
             r.memory[MEM_BAD_PACKET] = 1.0
+    if r.settings[SET_CONTACT] == CONTACT_PROBLEM:
+        problem = local_f8(NPROBLEM)
+        if take(r.problems, r.problems_at, problem, NPROBLEM):
+            if problem_usable(problem, now + AHEAD):
+                for k in range(NPROBLEM):
+                    r.problem[k] = problem[k]
+            else:
+                r.memory[MEM_BAD_PACKET] = 1.0
 
 
 @kernel

@@ -125,10 +125,22 @@ def step_tool(
     for i in range(NTOOL):
         last[i] = y[i]
         y[i] = fresh[i]
-    felt(settings, y, hand, packet, now, anchors, grips, out)
-    out[OUT_PASSES] = passes
+    m, w = motion(settings, y, r), local_f8(6)
+    for i in range(6):
+        w[i] = 0.0
+    add_contact(settings, m, packet, now, anchors, w)
+    energy, depth, pressing = settle(m, packet, now, anchors, grips)
+    felt(settings, y, hand, w, energy, out)
+    out[OUT_DEPTH], out[OUT_ACTIVE], out[OUT_PASSES] = depth, pressing, passes
+    return keep_near(settings, y, last, hand, out)
+
+
+@kernel
+def keep_near(settings: PtrF8, y: PtrF8, last: PtrF8, hand: PtrF8, out: PtrF8) -> int:
+    """0, or FAULT_TOOL where the state is lost or off its leash; see `step_tool`."""
     if _size(y, NTOOL) + _size(out, OUT_DEVIATION) < LOST and not _strays(settings, y, out):
         return 0
+    fresh = local_f8(13)
     follow(settings, hand, fresh)
     found = _size(fresh, NTOOL) < LOST
     for i in range(NTOOL):
@@ -212,9 +224,7 @@ def _implicit(
     """Backward Euler; returns the number of solves."""
     w0, k0, b0 = local_f8(6), local_f8(36), local_f8(36)
     base = Linear(w0, k0, b0)
-    clear(base)
-    add_hold(settings, m, hold(settings, m, hand, u_last), base)
-    add_force(w0, (0.0, 0.0, 0.0), _weight(settings))
+    add_hand(settings, m, hand, u_last, base)
     mode = int(settings[SET_CONTACT])
     planes = mode not in (CONTACT_HELD, CONTACT_LINEAR)
     if not planes:
@@ -243,6 +253,14 @@ def _implicit(
 
 
 @kernel
+def add_hand(settings: PtrF8, m: Motion, hand: PtrF8, u_last: Vec3, a: Linear) -> None:
+    """The wrench of the coupling and of the tool's weight, and no other."""
+    clear(a)
+    add_hold(settings, m, hold(settings, m, hand, u_last), a)
+    add_force(a.w, (0.0, 0.0, 0.0), _weight(settings))
+
+
+@kernel
 def advance(settings: PtrF8, y: PtrF8, m: Motion, a: Linear, y_out: PtrF8) -> None:
     """The state after one step under a wrench known to first order."""
     if settings[SET_INTEGRATOR] == STEP_IMPLICIT13:
@@ -254,21 +272,36 @@ def advance(settings: PtrF8, y: PtrF8, m: Motion, a: Linear, y_out: PtrF8) -> No
 @kernel
 def _advance6(settings: PtrF8, y: PtrF8, m: Motion, a: Linear, y_out: PtrF8) -> None:
     """Solve for the twist at the end of the step; see the top of this file."""
-    dt, mass = settings[SET_STEP], settings[SET_MASS]
     h, lhs, u = local_f8(9), local_f8(36), local_f8(6)
-    _turn_matrix(settings, y, m, h)
+    step_equation(settings, y, m, a, h, lhs, u)
+    solve(lhs, u, 6)
+    put_twist(settings, m, h, u, y_out)
+
+
+@kernel
+def step_equation(
+    settings: PtrF8, y: PtrF8, m: Motion, a: Linear, h_out: PtrF8, lhs_out: PtrF8, rhs_out: PtrF8
+) -> None:
+    """H, matrix (6, 6) and right-hand side of the equation for the twist at the end of the step."""
+    dt, mass = settings[SET_STEP], settings[SET_MASS]
+    _turn_matrix(settings, y, m, h_out)
     twist = (m.v[0], m.v[1], m.v[2], m.w[0], m.w[1], m.w[2])
     for i in range(6):
         x = a.w[i]
         for j in range(6):
-            lhs[6 * i + j] = dt * (a.b[6 * i + j] + dt * a.k[6 * i + j])
+            lhs_out[6 * i + j] = dt * (a.b[6 * i + j] + dt * a.k[6 * i + j])
             x += a.b[6 * i + j] * twist[j]
-        u[i] = y[TOOL_MOMENTUM + i] + dt * x
+        rhs_out[i] = y[TOOL_MOMENTUM + i] + dt * x
     for i in range(3):
-        lhs[7 * i] += mass
+        lhs_out[7 * i] += mass
         for j in range(3):
-            lhs[6 * (3 + i) + 3 + j] += h[3 * i + j]
-    solve(lhs, u, 6)
+            lhs_out[6 * (3 + i) + 3 + j] += h_out[3 * i + j]
+
+
+@kernel
+def put_twist(settings: PtrF8, m: Motion, h: PtrF8, u: PtrF8, y_out: PtrF8) -> None:
+    """The state after a step that ends with twist u."""
+    dt, mass = settings[SET_STEP], settings[SET_MASS]
     w = (u[3], u[4], u[5])
     q = unit(product(from_vector((dt * w[0], dt * w[1], dt * w[2])), m.q))
     spin = turn(h, w)
@@ -418,9 +451,7 @@ def rate_and_jacobian(
     w, k, b = local_f8(6), local_f8(36), local_f8(36)
     a = Linear(w, k, b)
     m = motion(s, ptr(y), r)
-    clear(a)
-    add_hold(s, m, hold(s, m, ptr(hand), (0.0, 0.0, 0.0)), a)
-    add_force(w, (0.0, 0.0, 0.0), _weight(s))
+    add_hand(s, m, ptr(hand), (0.0, 0.0, 0.0), a)
     find_anchors(s, m, p, now, ptr(grips), anchors)
     if int(s[SET_CONTACT]) in (CONTACT_HELD, CONTACT_LINEAR):
         add_packet(s, m, p, now, a)
@@ -526,25 +557,15 @@ def follow(settings: PtrF8, hand: PtrF8, y_out: PtrF8) -> None:
 
 
 @kernel
-def felt(
-    settings: PtrF8,
-    y: PtrF8,
-    hand: PtrF8,
-    packet: PtrF8,
-    now: float,
-    anchors: PtrF8,
-    grips: PtrF8,
-    out: PtrF8,
-) -> None:
-    """Coupling, contacts and energy at the end of the step, where the hand's sample is `now`."""
-    r, w = local_f8(9), local_f8(6)
+def felt(settings: PtrF8, y: PtrF8, hand: PtrF8, w: PtrF8, energy: float, out: PtrF8) -> None:
+    """What the hand feels at the end of the step, where its sample is that of the tick.
+
+    w: wrench of the contacts on the tool; energy: that they hold [J].
+    """
+    r = local_f8(9)
     m = motion(settings, y, r)
     u_last = (out[OUT_TURN], out[OUT_TURN + 1], out[OUT_TURN + 2])
     h = hold(settings, m, hand, u_last)
-    for i in range(6):
-        w[i] = 0.0
-    add_contact(settings, m, packet, now, anchors, w)
-    energy, depth, pressing = settle(m, packet, now, anchors, grips)
     f = (-w[0], -w[1], -w[2])
     t = (-w[3], -w[4], -w[5])
     if settings[SET_MODE] == COUPLING_DIRECT:
@@ -562,8 +583,6 @@ def felt(
     out[OUT_ENERGY] = energy
     out[OUT_DEVIATION] = norm(h.xi)
     out[OUT_ANGLE] = norm(h.u)
-    out[OUT_DEPTH] = depth
-    out[OUT_ACTIVE] = pressing
 
 
 @kernel

@@ -115,6 +115,10 @@ def _rig_at(w: PtrI8) -> Rig:
         _longs(a, 23),
         _floats(a, 24),
         _longs(a, 25),
+        _floats(a, 26),
+        _floats(a, 27),
+        _longs(a, 28),
+        _floats(a, 29),
     )
 
 

@@ -59,6 +59,7 @@ class Compiled(NamedTuple):
     centre: Array  # centre of mass in each body's shape frame [m], shape (n, 3)
     offset: Array  # the same in principal axes [m], shape (n, 3)
     principal: Array  # quaternion of each principal frame in the shape frame, shape (n, 4)
+    bodies: tuple[Body, ...]  # what they were made from
 
 
 def compile_scene(scene: Scene) -> Compiled:
@@ -95,13 +96,13 @@ def compile_scene(scene: Scene) -> Compiled:
         state.rotation[i] = rotation.reshape(9)
         if not body.fixed:
             state.momentum[i] = rotation @ (inertia[i] * (rotation.T @ state.omega[i]))
-        pieces = body.shape.parts()
-        if id(body.shape) not in areas:
-            areas[id(body.shape)] = _largest_face(body.shape)
-        face_area[i] = areas[id(body.shape)]
-        for piece, curve in zip(pieces, body.shape.curves(), strict=True):
-            part_body.append(i)
-            part_hull.append(hulls.add(piece, curve, centre[i], axes))
+        if body.elastic is None:  # what is soft has no rigid parts
+            if id(body.shape) not in areas:
+                areas[id(body.shape)] = _largest_face(body.shape)
+            face_area[i] = areas[id(body.shape)]
+            for piece, curve in zip(body.shape.parts(), body.shape.curves(), strict=True):
+                part_body.append(i)
+                part_hull.append(hulls.add(piece, curve, centre[i], axes))
         part_start.append(len(part_body))
     if len(part_body) >= MAX_PARTS:
         raise SceneError(
@@ -145,6 +146,7 @@ def compile_scene(scene: Scene) -> Compiled:
         centre,
         np.einsum("nji,nj->ni", rotation_of(principal), centre),
         principal,
+        tuple(scene.bodies),
     )
 
 

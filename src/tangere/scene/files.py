@@ -24,12 +24,16 @@ stiffness = 100.0
 ```
 
 A body with a `coupling = {kind = "virtual", stiffness = 200.0}` or `{kind = "direct"}`, and a
-`grip = [x, y, z]`, is a tool for a hand.
+`grip = [x, y, z]`, is a tool for a hand. A body with
+`elastic = {young = 1e6, poisson = 0.45, fixed = [0, 1, 2]}` is soft: its shape is a `tetmesh`, and
+the other keys of the table are those of `Scene.add_soft_body`; `fixed`, `handle` and `contact` are
+vertex numbers.
 
 Other shapes: `{kind = "sphere", radius}`, `{kind = "cylinder" | "capsule", radius, length}`,
 `{kind = "cone", radius, height}`, `{kind = "convex", vertices}`,
 `{kind = "mesh", vertices, faces}`, `{kind = "mesh", file, scale}` with the path relative to the
-scene file, and
+scene file, `{kind = "tetmesh", vertices, tetrahedra}`, `{kind = "tetmesh", surface, edge_length}`
+with the surface of another shape, and
 `{kind = "compound", parts = [{shape, position, orientation}, ...]}`.
 """
 
@@ -47,8 +51,8 @@ import numpy as np
 
 from tangere.errors import SceneError
 from tangere.geometry.checks import hint, one_line, same, show
+from tangere.geometry.disk_cache import write_whole
 from tangere.geometry.files import load
-from tangere.geometry.mesh import write_whole
 from tangere.geometry.shapes import (
     MAX_NESTING,
     Box,
@@ -61,13 +65,16 @@ from tangere.geometry.shapes import (
     Shape,
     Sphere,
 )
+from tangere.geometry.tetmesh import TetMesh
 from tangere.haptics.coupling import DirectCoupling, VirtualCoupling
+from tangere.scene.elastic import MEMORY
 from tangere.scene.scene import Material, Scene, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tangere.maths.vec import Array
+    from tangere.scene.elastic import Elastic
     from tangere.scene.scene import Body, Floor, Spring
 
 MAX_BYTES = 100_000_000  # inline meshes of a million vertices stay below
@@ -89,6 +96,11 @@ BODY_KEYS = (
     *("name", "shape", "mass", "density", "inertia", "position", "orientation"),
     *("velocity", "angular_velocity", "material", "fixed"),
 )
+# A body with an elastic table is soft, and with a coupling a soft tool.
+ELASTIC_KEYS = (
+    *("young", "poisson", "damping", "order", "fixed", "handle", "contact", "modes", "memory"),
+)
+SOFT_KEYS = (*BODY_KEYS[:-1], "elastic", "coupling", "grip")
 SPRING_KEYS = (
     *("name", "body_a", "body_b", "anchor_a", "anchor_b"),
     *("stiffness", "damping", "rest_length", "velocity"),
@@ -100,7 +112,8 @@ ROUND: dict[str, tuple[type[Shape], tuple[str, ...], tuple[str, ...]]] = {
     "cone": (Cone, ("radius", "height"), ("facets",)),
     "capsule": (Capsule, ("radius", "length"), ("facets",)),
 }
-KINDS = ("box", *ROUND, "convex", "mesh", "compound")
+COUNTED = {3: "three", 4: "four"}
+KINDS = ("box", *ROUND, "convex", "mesh", "tetmesh", "compound")
 
 
 def load_scene(path: str | os.PathLike[str]) -> Scene:
@@ -203,24 +216,34 @@ def _scene(tables: Table, folder: Path) -> Scene:
             scene.add_floor(**table)
     for place, table in _array(tables, "bodies"):
         with _at(place):
-            held = isinstance(table, dict) and "coupling" in table
-            _check_keys(table, TOOL_KEYS if held else BODY_KEYS, ("shape",))
-            _check_text(table, "name", "material")
-            with _at("shape"):
-                shape = _shape(table["shape"], folder)
-            given = {k: v for k, v in table.items() if k != "shape"}
-            if held:
-                with _at("coupling"):
-                    given["coupling"] = _coupling(table["coupling"])
-                scene.add_tool(shape, **given)
-            else:
-                scene.add_body(shape, **given)
+            _add_body(scene, table, folder)
     for place, table in _array(tables, "springs"):
         with _at(place):
             _check_keys(table, SPRING_KEYS, ("body_a", "stiffness"))
             _check_text(table, "name", "body_a", "body_b")
             scene.add_spring(**table)
     return scene
+
+
+def _add_body(scene: Scene, table: Table, folder: Path) -> None:
+    held = isinstance(table, dict) and "coupling" in table
+    soft = isinstance(table, dict) and "elastic" in table
+    _check_keys(table, SOFT_KEYS if soft else TOOL_KEYS if held else BODY_KEYS, ("shape",))
+    _check_text(table, "name", "material")
+    with _at("shape"):
+        shape = _shape(table["shape"], folder)
+    given = {k: v for k, v in table.items() if k not in ("shape", "elastic")}
+    if held:
+        with _at("coupling"):
+            given["coupling"] = _coupling(table["coupling"])
+    if soft:
+        with _at("elastic"):
+            _check_keys(table["elastic"], ELASTIC_KEYS, ("young", "poisson"))
+        scene.add_soft_body(shape, **given, **table["elastic"])  # type: ignore[arg-type]
+    elif held:
+        scene.add_tool(shape, **given)
+    else:
+        scene.add_body(shape, **given)
 
 
 def _coupling(table: Any) -> VirtualCoupling | DirectCoupling:
@@ -284,6 +307,8 @@ def _shape(table: Any, folder: Path, depth: int = 0) -> Shape:
         return Convex(_rows(values["vertices"], "vertices", float))
     if kind == "mesh":
         return _mesh(values, folder)
+    if kind == "tetmesh":
+        return _tetmesh(values, folder, depth)
     return _compound(values, folder, depth)
 
 
@@ -301,6 +326,20 @@ def _mesh(values: Table, folder: Path) -> Shape:
     return load(path, scale=values.get("scale", 1.0))
 
 
+def _tetmesh(values: Table, folder: Path, depth: int) -> Shape:
+    if "surface" not in values:
+        keys = ("vertices", "tetrahedra")
+        _check_keys(values, (*keys, "surface"), keys)
+        vertices = _rows(values["vertices"], "vertices", float)
+        return TetMesh(vertices, _rows(values["tetrahedra"], "tetrahedra", int, 4))
+    _check_keys(values, ("surface", "edge_length"))
+    if depth >= MAX_NESTING:
+        raise SceneError(f"shapes nested more than {MAX_NESTING} deep; flatten them")
+    with _at("surface"):
+        surface = _shape(values["surface"], folder, depth + 1)
+    return TetMesh.from_surface(surface, edge_length=values.get("edge_length"))
+
+
 def _compound(values: Table, folder: Path, depth: int) -> Shape:
     _check_keys(values, ("parts",), ("parts",))
     if not isinstance(values["parts"], list):
@@ -316,14 +355,15 @@ def _compound(values: Table, folder: Path, depth: int) -> Shape:
     return Compound(shapes, poses)
 
 
-def _rows(value: Any, what: str, kind: type[float] | type[int]) -> list[list[Any]]:
-    """Rows of three numbers, exactly so: NumPy would take true for 1 and "2" for 2."""
+def _rows(value: Any, what: str, kind: type[float] | type[int], width: int = 3) -> list[list[Any]]:
+    """Rows of so many numbers, exactly so: NumPy would take true for 1 and "2" for 2."""
     if not isinstance(value, list):
         raise SceneError(f"{what}: expected a list of rows, got {show(value)}")
     accepted = (int, float) if kind is float else (int,)
     for i, row in enumerate(value):
-        if not isinstance(row, list) or len(row) != 3 or any(type(x) not in accepted for x in row):
-            raise SceneError(f"{what}[{i}]: expected three numbers, got {show(row)}")
+        good = isinstance(row, list) and len(row) == width
+        if not good or any(type(x) not in accepted for x in row):
+            raise SceneError(f"{what}[{i}]: expected {COUNTED[width]} numbers, got {show(row)}")
     return value
 
 
@@ -381,7 +421,8 @@ def _body(body: Body, labels: dict[Material, str], folder: Path) -> Table:
         "velocity": body.velocity if body.velocity.any() else None,
         "angular_velocity": body.angular_velocity if body.angular_velocity.any() else None,
         "material": labels.get(body.material),
-        "fixed": True if body.fixed else None,
+        "fixed": True if body.fixed and body.elastic is None else None,
+        "elastic": None if body.elastic is None else _elastic(body.elastic, body.fixed),
     }
     if isinstance(body, Tool):
         kind = next(name for name, make in COUPLINGS.items() if isinstance(body.coupling, make))
@@ -389,6 +430,20 @@ def _body(body: Body, labels: dict[Material, str], folder: Path) -> Table:
         table["coupling"] = {"kind": kind, **{k: v for k, v in given.items() if v is not None}}
         table["grip"] = body.grip
     return table
+
+
+def _elastic(elastic: Elastic, fixed: bool) -> Table:
+    table: Table = {
+        "young": elastic.young,
+        "poisson": elastic.poisson,
+        "damping": None if elastic.damping is None else list(elastic.damping),
+        "order": elastic.order,
+        "fixed" if fixed else "handle": elastic.clamped if len(elastic.clamped) else None,
+        "contact": elastic.contact,
+        "modes": elastic.modes,
+        "memory": None if elastic.memory == MEMORY else elastic.memory,
+    }
+    return {key: value for key, value in table.items() if value is not None}
 
 
 def _spring(spring: Spring, scene: Scene) -> Table:

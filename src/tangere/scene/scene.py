@@ -7,7 +7,7 @@ All records are frozen: the handle that `add_body` returns is the record itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,9 @@ from tangere.geometry.checks import (
     vector,
 )
 from tangere.geometry.shapes import Shape
+from tangere.geometry.tetmesh import TetMesh
 from tangere.haptics.coupling import DirectCoupling, VirtualCoupling
+from tangere.scene.elastic import MEMORY, Elastic, checked_elastic
 
 if TYPE_CHECKING:
     import os
@@ -103,10 +105,8 @@ class Material:
 
 @dataclass(frozen=True, eq=False)
 class Body(Record):
-    """A rigid body of a scene, as it starts."""
+    """A rigid or soft body of a scene, as it starts."""
 
-    kind: ClassVar[str] = "rigid"
-    """What a contact method must know to move it."""
     index: int
     """Place in `Scene.bodies`."""
     name: str
@@ -130,6 +130,13 @@ class Body(Record):
     material: Material
     fixed: bool
     """Moves with its given velocities whatever pushes it: infinite mass."""
+    elastic: Elastic | None
+    """What makes it soft; None: it is rigid."""
+
+    @property
+    def kind(self) -> str:
+        """What a contact method must know to move it."""
+        return "rigid" if self.elastic is None else "soft"
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,12 +309,7 @@ class Scene:
             coupling: Between hand and tool; `VirtualCoupling()` if not given.
             grip: Where the hand holds it, in the shape frame [m].
         """
-        coupling = VirtualCoupling() if coupling is None else coupling
-        if not isinstance(coupling, VirtualCoupling | DirectCoupling):
-            raise SceneError(
-                f"tool coupling: expected VirtualCoupling(…) or DirectCoupling(), got "
-                f"{show(coupling)}"
-            )
+        coupling = _coupling(VirtualCoupling() if coupling is None else coupling)
         if mass is None and density is None:
             mass = TOOL_MASS
         still = (0.0, 0.0, 0.0)
@@ -324,6 +326,114 @@ class Scene:
         tool = Tool(*fields, *extra)
         self._keep(tool)
         return tool
+
+    def add_soft_body(
+        self,
+        mesh: TetMesh,
+        *,
+        young: float,
+        poisson: float,
+        mass: float | None = None,
+        density: float | None = None,
+        inertia: ArrayLike | None = None,
+        damping: float | tuple[float, float] | None = None,
+        fixed: Any = None,
+        handle: Any = None,
+        contact: Any = None,
+        order: int = 2,
+        modes: int | None = None,
+        memory: int = MEMORY,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        orientation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        velocity: ArrayLike = (0.0, 0.0, 0.0),
+        angular_velocity: ArrayLike = (0.0, 0.0, 0.0),
+        material: Material | str | None = None,
+        name: str | None = None,
+        coupling: VirtualCoupling | DirectCoupling | None = None,
+        grip: ArrayLike = (0.0, 0.0, 0.0),
+    ) -> Body:
+        """A new elastic body; with a coupling it is a tool for a hand.
+
+        Sets of vertices are given as indices, as a mask, or as a function that takes the vertices
+        [m] and gives a mask, such as `lambda x: x[:, 2] < 1e-6`.
+
+        Args:
+            mesh: Its geometry at rest.
+            young: Young's modulus [Pa].
+            poisson: Poisson's ratio, below 0.5.
+            mass: [kg]; or give `density`, not both.
+            density: [kg/m³], 1000 if neither is given.
+            inertia: As for `add_body`.
+            damping: Rayleigh damping: β of β K [s], or (α, β) of α M + β K. The step if not given.
+            fixed: Vertices that stay where they are, or move with the given velocities.
+            handle: Vertices that stay rigid and carry the body's motion, such as those in a hand's
+                grip. Without `fixed` and `handle` the whole body is elastic and free to move.
+            contact: Vertices that can touch; all of the surface if not given. Memory grows with
+                the square of their number.
+            order: 2: elements of ten nodes, which bend as they should; 1: of four, which are too
+                stiff unless the mesh is fine, with a quarter of the contact nodes.
+            modes: Vibration modes that have inertia, 12 if not given; with a handle none. The rest
+                of the elasticity follows its load at once.
+            memory: Most that the compliance may take [bytes].
+            position: Of the mesh's origin [m].
+            orientation: Of the mesh, quaternion (w, x, y, z).
+            velocity: Of the centre of mass, world axes [m/s].
+            angular_velocity: World axes [rad/s].
+            material: Friction and restitution; or the name of a material of this scene.
+            name: "soft" and the like if not given.
+            coupling: Between a hand and the body, which makes it a tool.
+            grip: Where the hand holds it, in the mesh's frame [m].
+        """
+        if not isinstance(mesh, TetMesh):
+            raise SceneError(
+                f"soft body: expected a TetMesh, got {show(mesh)}; make one with "
+                "TetMesh.from_surface(shape)"
+            )
+        name = self._new_name(name, "soft")
+        what = f"soft body {show(name)}"
+        if fixed is not None and handle is not None:
+            raise SceneError(f"{what}: both fixed and handle given; keep one")
+        if isinstance(fixed, bool | np.bool_):
+            raise SceneError(
+                f"{what} fixed: give the vertices that stay where they are, such as "
+                "lambda x: x[:, 2] < 1e-6"
+            )
+        elastic = checked_elastic(
+            mesh,
+            what,
+            young=young,
+            poisson=poisson,
+            damping=damping,
+            order=order,
+            clamped=handle if fixed is None else fixed,
+            contact=contact,
+            modes=0 if modes is None and handle is not None else modes,
+            memory=memory,
+        )
+        if handle is not None and elastic.modes:
+            raise SceneError(
+                f"{what} modes: {elastic.modes}, but what hangs on a handle has no inertia of its "
+                "own; leave out modes"
+            )
+        for given, words in ((fixed, "fixed"), (handle, "handle")):
+            if given is not None and len(elastic.clamped) == 0:
+                raise SceneError(f"{what} {words}: no vertex is among them; leave it out")
+        if coupling is not None and fixed is not None:
+            raise SceneError(f"{what}: a tool cannot be fixed; name what a hand grips as handle")
+        fields = self._body_fields(
+            mesh,
+            "soft body",
+            (mass, density, inertia),
+            (position, orientation, velocity, angular_velocity),
+            material,
+            name,
+            fixed is not None,
+            elastic,
+        )
+        if coupling is None:
+            return self._keep(Body(*fields))
+        extra: tuple[Any, ...] = (_coupling(coupling), vector(grip, f"{what} grip"))
+        return self._keep(Tool(*fields, *extra))
 
     @property
     def tools(self) -> list[Tool]:
@@ -344,6 +454,7 @@ class Scene:
         material: Material | str | None,
         name: str | None,
         fixed: bool,
+        elastic: Elastic | None = None,
     ) -> tuple[Any, ...]:
         """The checked fields of a `Body`, in their order."""
         if not isinstance(shape, Shape):
@@ -376,6 +487,7 @@ class Scene:
             vector(angular_velocity, f"{what} angular_velocity"),
             self._known_material(material, what),
             bool(fixed),
+            elastic,
         )
 
     def add_spring(
@@ -531,6 +643,14 @@ class Scene:
                 return int(body)
             raise SceneError(f"{what}: no body {body}, the scene has {len(self.bodies)}")
         raise SceneError(f"{what}: expected a body or its name, got {show(body)}")
+
+
+def _coupling(coupling: object) -> VirtualCoupling | DirectCoupling:
+    if not isinstance(coupling, VirtualCoupling | DirectCoupling):
+        raise SceneError(
+            f"tool coupling: expected VirtualCoupling(…) or DirectCoupling(), got {show(coupling)}"
+        )
+    return coupling
 
 
 def _material(material: object, what: str) -> Material:

@@ -48,19 +48,19 @@ class SceneSide(ToolSide):
         self.ahead = dt
         firm = [_firm(body, dt) for body in scene.bodies]
         self.simulation = Simulation(scene.with_bodies(firm), method=options, dt=dt)
-        self._grips = [self.simulation.hold(tool.index) for tool in self.tools]
+        self.grips = [self.simulation.hold(tool.index) for tool in self.tools]
         self._pulls = [spring_constants(tool, dt) for tool in self.tools]
-        for grip, tool, pull in zip(self._grips, self.tools, self._pulls, strict=True):
+        for grip, tool, pull in zip(self.grips, self.tools, self._pulls, strict=True):
             grip.attach(tool.grip, pull.arm)
 
     def turn(self) -> list[Array]:
         """One contact period: follow the servos and step the scene; a packet for each."""
-        times = [self._follow(hand) for hand in range(len(self.tools))]
+        times = [self.follow(hand) for hand in range(len(self.tools))]
         self.simulation.step()
         self.turns += 1
         self._last = [
             grip.packet(tool.mass, time + self.dt)
-            for grip, tool, time in zip(self._grips, self.tools, times, strict=True)
+            for grip, tool, time in zip(self.grips, self.tools, times, strict=True)
         ]
         return self._last
 
@@ -69,9 +69,9 @@ class SceneSide(ToolSide):
         super().hold(index, tool)
         self._pulls[index] = spring_constants(tool, self.dt)
 
-    def _follow(self, hand: int) -> float:
+    def follow(self, hand: int) -> float:
         """Put a tool where its servo has it and its springs to the hand; the state's time."""
-        state, grip = self.newest(hand), self._grips[hand]
+        state, grip = self.newest(hand), self.grips[hand]
         grip.follow(state[STATE_TOOL:], self.dt)
         grip.pull(state[STATE_HAND:], self.tools[hand].mass, self._pulls[hand])
         return float(state[STATE_TIME])

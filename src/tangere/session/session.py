@@ -28,6 +28,7 @@ from tangere.haptics.layout import (
     CONTACT_HELD,
     CONTACT_LINEAR,
     CONTACT_PLANES,
+    CONTACT_PROBLEM,
     FAULT_RECORD,
     HAND_POSITION,
     HAND_QUATERNION,
@@ -89,9 +90,14 @@ if TYPE_CHECKING:
     from tangere.maths.vec import Array
     from tangere.simulation import Simulation
 
-ContactModel = Literal["planes", "linear", "held"]
+ContactModel = Literal["planes", "linear", "held", "problem"]
 ToolStep = Literal["implicit", "implicit13", "rk4", "euler"]
-CONTACT_MODELS = {"planes": CONTACT_PLANES, "linear": CONTACT_LINEAR, "held": CONTACT_HELD}
+CONTACT_MODELS = {
+    "planes": CONTACT_PLANES,
+    "linear": CONTACT_LINEAR,
+    "held": CONTACT_HELD,
+    "problem": CONTACT_PROBLEM,
+}
 TOOL_STEPS = {
     "implicit": STEP_IMPLICIT,
     "implicit13": STEP_IMPLICIT13,
@@ -133,8 +139,9 @@ class Session:
             contact_rate: Of the contact loop [Hz]; that of the servo if not given.
             latency: Contact periods between a query and its use, on the virtual clock.
             contact: What the servo knows of contacts between two packets: "planes" (unilateral),
-                "linear" (the wrench with its derivative) or "held" (the wrench alone); by default
-                the first that the method can tell.
+                "linear" (the wrench with its derivative), "held" (the wrench alone) or "problem"
+                (the contact laws, solved again at every tick); by default the first that the method
+                can tell.
             tool_step: Integrator of the tools.
             safety: Limits at the devices, within those of each device; those if not given.
             workspace: Where the device's workspace lies in the scene; one for all, or one each.

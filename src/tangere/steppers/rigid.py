@@ -182,9 +182,9 @@ class RigidStepper:
 
     def energy(self) -> Energy:
         """Energy now; contacts hold none that is known."""
-        return self._energy(0.0, 0.0, 0.0, math.nan, 0.0)
+        return self.energy_with(0.0, 0.0, 0.0, math.nan, 0.0)
 
-    def _energy(
+    def energy_with(
         self, contact: float, friction: float, reserve: float, lost: float, dt: float
     ) -> Energy:
         """With what contacts hold, and dt as `spring_energy` wants it."""
@@ -229,6 +229,20 @@ class RigidStepper:
     def fill_packet(self, body: int, mass: float, time: float, number: int, packet: Array) -> None:
         """The wrench of all contacts, held until the next packet."""
         hold_wrench(self.arrays.state, mass, body, time, number, packet)
+
+    def fill_problem(self, body: int, time: float, number: int, problem: Array) -> None:
+        """None: contacts are springs."""
+        raise SceneError(f"the {self.name} step has no contact problem: use method 'signorini'")
+
+    def surface(self, body: int) -> Array:
+        """None: all bodies are rigid."""
+        raise SceneError(
+            f"{self.arrays.bodies[body].name!r} is rigid: it has no surface that moves"
+        )
+
+    def stress(self, body: int) -> Array:
+        """None: all bodies are rigid."""
+        raise SceneError(f"{self.arrays.bodies[body].name!r} is rigid: it has no stress")
 
 
 class ExplicitStepper(RigidStepper):
@@ -285,7 +299,7 @@ class ImplicitStepper(RigidStepper):
     def energy(self) -> Energy:
         """Energy now."""
         rows = self.arrays.work.pairs.floats[self.pair_rows()]
-        return self._energy(
+        return self.energy_with(
             float(rows[:, PF_STORED].sum()),
             float(rows[:, PF_HELD].sum()),
             float(rows[:, PF_RESERVE].clip(min=0.0).sum()),

@@ -39,6 +39,7 @@ class Energy(NamedTuple):
     reserve: float  # that contacts lost and keep, to come out where they are too deep
     total: float
     dissipated: float  # NaN with the explicit step, which keeps no books
+    elastic: float = 0.0  # strain of soft bodies, beyond what gravity does to them
 
 
 class Audit(NamedTuple):
@@ -101,3 +102,24 @@ class Stepper(Protocol):
 
     def fill_packet(self, body: int, mass: float, time: float, number: int, packet: Array) -> None:
         """What a servo may know of the contacts on a held body, see haptics.layout PACKET_…."""
+
+    def fill_problem(self, body: int, time: float, number: int, problem: Array) -> None:
+        """The contact problem of a held body, see haptics.layout PROBLEM_….
+
+        Raises:
+            SceneError: This stepper solves none.
+        """
+
+    def surface(self, body: int) -> Array:
+        """Where the surface vertices of a soft body are, (n, 3) [m].
+
+        Raises:
+            SceneError: The body is rigid.
+        """
+
+    def stress(self, body: int) -> Array:
+        """Equivalent stress (von Mises) at these vertices, (n,) [Pa].
+
+        Raises:
+            SceneError: The body is rigid.
+        """

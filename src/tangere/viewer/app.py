@@ -159,15 +159,15 @@ def _first_settings(
 ) -> Settings:
     """What is asked for, with what suits the scene for what is not."""
     from tangere.contact.method import methods
-    from tangere.viewer.held_session import STEPPER
+    from tangere.viewer.method_choice import stepper_in_hand
 
     record, _ = methods.resolve(preferred_method(scene) if method is None else method)
-    known = record.steppers or (STEPPER,)
+    known, in_hand = record.mover.steppers, stepper_in_hand(record.name)
     if integrator is not None and integrator not in known:
         raise SceneError(f"unknown integrator {integrator!r}; choose one of: {', '.join(known)}")
-    if held and integrator not in (None, STEPPER):
-        raise SceneError(f"play integrator: {scene} has a tool, and hands need the {STEPPER} step")
-    chosen = STEPPER if held else integrator or known[0]
+    if held and integrator not in (None, in_hand):
+        raise SceneError(f"play integrator: {scene} has a tool, and hands need the {in_hand} step")
+    chosen = in_hand if held else integrator or known[0]
     return Settings(scene, method=record.name, integrator=chosen, dt=dt)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tangere.contact.method import Method, methods
+from tangere.contact.method import methods
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.maths.vec import Array
 from tangere.scene.scene import Body, Floor, Material, Scene
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 LIMIT = 4.0  # of (k dt² + 2 b dt) W: the explicit spring and damper diverge beyond
 MOST_PARTNERS = 20  # bodies that each body is paired with when the worst pair is sought
+RIGID_CONTACTS = "Bodies do not overlap; how soft a contact is follows from the bodies alone."
 RIGID = 1e15  # stiffness and damping of a partner that yields nothing
 
 
@@ -56,8 +57,9 @@ def scaled(scene: Scene, settings: Settings) -> Scene:
         return scene
     things: list[Body | Floor] = [*scene.bodies, *scene.floors]
     given = [t.material.stiffness for t in things if t.material.stiffness is not None]
-    fill_k = not given
-    fill_b = all(thing.material.damping is None for thing in things)
+    springs = methods[settings.method].mover.material_factors
+    fill_k = "stiffness" in springs and not given
+    fill_b = "damping" in springs and all(t.material.damping is None for t in things)
 
     def change(material: Material, ground: Law | None, area: float) -> Material:
         k, b = material.stiffness, material.damping
@@ -76,7 +78,9 @@ def scaled(scene: Scene, settings: Settings) -> Scene:
             material.rolling_resistance,
         )
 
-    grounds = _on_rigid_ground(scene, given[0] if given else None, settings)
+    grounds: list[Law | None] = [None] * len(scene.bodies)
+    if fill_k or fill_b:
+        grounds = _on_rigid_ground(scene, given[0] if given else None, settings)
     areas = [_base(body) if per_area else 1.0 for body in scene.bodies]
     middle = float(np.median(areas)) if areas else 1.0
     result = Scene(scene.gravity)
@@ -110,7 +114,7 @@ def _on_rigid_ground(scene: Scene, stiffness: float | None, settings: Settings) 
         for body in scene.bodies
     ]
     ground = probe.add_floor()
-    record = _moving(settings)
+    record = methods[settings.method].mover
     simulation = Simulation(
         probe, method=record.name, dt=settings.dt, integrator=settings.integrator
     )
@@ -120,6 +124,8 @@ def _on_rigid_ground(scene: Scene, stiffness: float | None, settings: Settings) 
 def stability(built: Built) -> Verdict:
     """What the sliders lead to: nothing bad with the implicit step, else how near the limit is."""
     settings, simulation = built.settings, built.simulation
+    if "stiffness" not in methods[settings.method].mover.material_factors:
+        return Verdict("stable", RIGID_CONTACTS, "Stable: there are no contact springs.")
     implicit = simulation.integrator == "implicit"
     per_area = _per_area(settings, built.scene)
     bodies = _touching(built.scene, settings)
@@ -160,12 +166,6 @@ def stability(built: Built) -> Verdict:
             "near", values, f"Unstable on edges and corners ({share}): it will shake.", corner
         )
     return Verdict("stable", values, f"Stable ({share}).", corner)
-
-
-def _moving(settings: Settings) -> Method:
-    """The method by which the scene moves: the default one where the chosen has no step."""
-    record, _ = methods.resolve(settings.method)
-    return record if record.steppers else methods[methods.default]
 
 
 def _touching(scene: Scene, settings: Settings) -> list[Body]:

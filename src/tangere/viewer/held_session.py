@@ -53,7 +53,14 @@ from tangere.viewer.frame import (
     history_dtype,
 )
 from tangere.viewer.held_tool import ToolFrame, sheet_of
-from tangere.viewer.method_choice import CHANGEABLE, changed, chosen_options, offer, offered
+from tangere.viewer.method_choice import (
+    CHANGEABLE,
+    changed,
+    chosen_options,
+    offer,
+    offered,
+    stepper_in_hand,
+)
 from tangere.viewer.orders import Order
 from tangere.viewer.runner import Built, builds, carry_motion
 from tangere.viewer.words import FELT
@@ -68,7 +75,6 @@ REACH = 1.0e3  # of the page's handles: nobody drags as far [m]
 APPLIED = 1.0  # [s] that the contact loop gets to take over another coupling
 SETTLE = 0.3  # [s] without another change until a new session is made: sliders send many
 COUPLING_FACTORS = ("coupling_stiffness_factor", "coupling_damping_factor")
-STEPPER = "implicit"  # that moves a scene with a hand in it
 
 
 class HeldSession:
@@ -101,7 +107,9 @@ class HeldSession:
         self._rate = rate
         self._process = process
         self._reconnect = reconnect
-        self._settings = self._wanted = replace(settings, integrator=STEPPER)
+        self._settings = self._wanted = replace(
+            settings, integrator=stepper_in_hand(settings.method)
+        )
         self._changed = 0.0
         self._begin_afresh = False
         self._record_to = record

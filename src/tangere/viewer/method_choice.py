@@ -59,11 +59,16 @@ def changed(settings: Settings, what: str, value: Any) -> Settings:
     return replace(settings, **{what: value})
 
 
+def stepper_in_hand(method: str) -> str:
+    """The stepper that moves a scene with a hand in it."""
+    return methods[method].mover.steppers[0]
+
+
 def with_method(settings: Settings, method: str) -> Settings:
     """Another method, with its own options, and with a step that it can have."""
     if method == settings.method:
         return settings
-    steppers = methods.resolve(method)[0].steppers
-    keep = not steppers or settings.integrator in steppers
+    steppers = methods.resolve(method)[0].mover.steppers
+    keep = settings.integrator in steppers
     integrator = settings.integrator if keep else steppers[0]
     return replace(settings, method=method, options={}, integrator=integrator)

@@ -25,7 +25,8 @@ from tangere._jit import cache_root, kernel
 from tangere._ptr import PtrF8, off, ptr
 from tangere.errors import SceneError
 from tangere.geometry.checks import show
-from tangere.geometry.mesh import checked_mesh, write_whole
+from tangere.geometry.disk_cache import write_whole
+from tangere.geometry.mesh import checked_mesh
 from tangere.maths.vec import Array, IntArray, Vec3, cross, dot, sub
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Frictional contact: Signorini's and Coulomb's laws on u = W r + q."""
