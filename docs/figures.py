@@ -1,13 +1,15 @@
 """Drawings of the method pages: each function returns one figure, its caption as its label.
 
 The sketches are drawn, the maps and curves are computed with tangere itself. `build_gallery.py`
-writes them all; they carry no number that is typed by hand.
+writes them all; they carry no number that is typed by hand. One shows a stored benchmark.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks" / "results"
 RED = "#a33b3b"
 BODY_A, BODY_B, OVERLAP = "#dfe7ee", "#f3e3cd", "#bcd0df"
 
@@ -366,10 +369,39 @@ def _back(q: Array, v: Array) -> Array:
     return turned
 
 
+# ---------------------------------------------------------------- of a stored benchmark
+
+
+def friction_growth() -> Figure:
+    """Time of a contact problem over its number of contacts, beside Siconos."""
+    stored = json.loads((BENCHMARKS / "friction.json").read_text(encoding="utf-8"))
+    (table,) = (each for each in stored["tables"] if "pressed down" in each["title"])
+    figure, (axes,) = canvas(
+        "Median time to solve the contacts of a soft pad that is pressed down and aside, from no "
+        "forces to an error of 1e-8, as `tangere bench friction` stored it.",
+        size=(5.6, 3.4),
+    )
+    for solver, colour, marker in (
+        ("tangere", COLOURS["signorini"], "o-"),
+        ("Siconos", FAINT, "s--"),
+    ):
+        rows = [row for row in table["rows"] if row["solver"] == solver]
+        contacts = [row["contacts"] for row in rows]
+        name = "Siconos, NSGS" if solver == "Siconos" else solver
+        axes.loglog(
+            contacts, [row["p50 [µs]"] for row in rows], marker, ms=4, color=colour, label=name
+        )
+    axes.set_xlabel("contacts")
+    axes.set_ylabel("time [µs]")
+    axes.legend()
+    return figure
+
+
 FIGURES: dict[str, Callable[[], Figure]] = {
     "contact-volume": contact_volume,
     "traction": traction,
     "stability": stability,
     "normalisation": normalisation,
     "free-rotation": free_rotation,
+    "friction-growth": friction_growth,
 }

@@ -81,13 +81,16 @@ def main() -> int:
 
 
 def _measure(jobs: Mapping[str, Job], *, again: bool) -> list[str]:
-    """Measure and store one after the other, quick ones first; names of those that failed."""
+    """Measure and store one after the other, quick ones first; names of those that failed.
+
+    Drawings come last: one of them shows a benchmark.
+    """
     import tangere
 
     if Path(tangere.__file__).resolve().parent != PACKAGE:
         sys.exit(f"tangere is {tangere.__file__}, not that of this checkout: set PYTHONPATH=src")
     lost = []
-    for name, job in sorted(jobs.items(), key=lambda item: item[1].took()):
+    for name, job in sorted(jobs.items(), key=lambda item: (item[0] == "drawings", item[1].took())):
         if job.path.exists() and not job.stale() and not again:
             continue
         if lacking := job.missing():
@@ -166,7 +169,7 @@ class Job:
 
 
 def all_jobs() -> dict[str, Job]:
-    """Every result by its name: experiments, drawings, then benchmarks."""
+    """Every result by its name: experiments, benchmarks, then drawings, which show one of them."""
     from tangere.bench import FUNCTIONS, VERSIONS
     from tangere.experiments.registry import EXPERIMENTS
 
@@ -180,9 +183,6 @@ def all_jobs() -> dict[str, Job]:
         )
         for name, experiment in EXPERIMENTS.items()
     ]
-    drawn = (DOCS / "figures.py",)
-    canvas = "tangere.experiments.figures"
-    jobs.append(Job("drawings", STORE / "drawings.json", canvas, _drawings, beside=drawn))
     jobs += [
         Job(
             f"bench/{name}",
@@ -194,6 +194,9 @@ def all_jobs() -> dict[str, Job]:
         for name, (module, _) in FUNCTIONS.items()
         if name != VERSIONS  # another checkout is not at hand
     ]
+    drawn = (DOCS / "figures.py",)
+    canvas = "tangere.experiments.figures"
+    jobs.append(Job("drawings", STORE / "drawings.json", canvas, _drawings, beside=drawn))
     return {job.name: job for job in jobs}
 
 
