@@ -17,7 +17,14 @@ import tangere as tg
 from tangere.devices.device import Adapter, DeviceInfo
 from tangere.errors import DeviceError, SceneError
 from tangere.fakes.arms import lean, swing
-from tangere.haptics.layout import FORCE_LOST, MEM_STATE, NROW, ROW_OBSERVED, ROW_TIME
+from tangere.haptics.layout import (
+    FORCE_LOST,
+    MEM_STATE,
+    NROW,
+    ROW_EFFECT,
+    ROW_OBSERVED,
+    ROW_TIME,
+)
 from tangere.session import exits
 from tangere.session.session import Session
 
@@ -73,7 +80,8 @@ def test_a_device_is_driven_with_effects_and_events(process: bool, tmp_path: Pat
         numbers["phase"] = 2.0
         until(lambda: session.live.hands.counters.ticks > 60)
         newest = np.zeros(2 * NROW)
-        until(lambda: session.live.hands.newest(newest))
+        # a loaded machine may take its time until the effect is in the loop
+        until(lambda: session.live.hands.newest(newest) and newest[ROW_EFFECT] > 0.0)
         assert newest[ROW_TIME] > 0.0
         session.live.pause(True)
         session.live.pause(False)
