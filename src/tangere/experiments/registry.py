@@ -9,6 +9,11 @@ from tangere.errors import SceneError
 from tangere.experiments import (
     contact_delay,
     cube_toss,
+    duriez2006_delassus,
+    duriez2006_friction_cone,
+    duriez2006_quasi_rigid,
+    duriez2006_solver_time,
+    duriez2006_table,
     energy_audit,
     hasegawa2004_block_tower,
     hasegawa2004_falling_cube,
@@ -30,6 +35,11 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
         hasegawa2004_two_hands,
         otaduy2005_free_spoon,
         otaduy2005_spoon_and_cup,
+        duriez2006_table,
+        duriez2006_friction_cone,
+        duriez2006_solver_time,
+        duriez2006_delassus,
+        duriez2006_quasi_rigid,
         spin_down,
         rolling,
         cube_toss,
@@ -42,7 +52,7 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
 PLANNED = frozenset(
     "spinning-top tippe-top gears insect "
     "peg-in-hole pen-in-bowl cylinder-in-pipe ball-on-cylinders cylinder-pivot guarded-motion "
-    "table friction-cone solver-time delassus quasi-rigid snap-in contact-time "
+    "snap-in contact-time "
     "jaws".split()
 )
 
