@@ -414,7 +414,7 @@ def soft_contact() -> Figure:
     right.plot(
         1e3 * away, 1e3 * body.compliance[3 * middle + 2, 2::3], ".", color=COLOURS["volume"]
     )
-    right.set(xlabel="distance [mm]", ylabel="displacement per force [mm/N]", ylim=(0.0, None))
+    right.set(xlabel="distance [mm]", ylabel="compliance [mm/N]", ylim=(0.0, None))
     return figure
 
 
