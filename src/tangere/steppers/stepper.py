@@ -47,7 +47,7 @@ class Audit(NamedTuple):
 
     normal: float  # lost along contact normals: dampers, impacts, yielding [J]
     friction: float  # lost to friction [J]
-    springs: float  # lost in dampers, those of soft bodies too, and in stiff springs by the step [J]
+    springs: float  # lost in dampers, of soft bodies too, and in stiff springs by the step [J]
     step: float  # lost by the step itself, ½ |Δv|² m [J]
     work: float  # put in by bodies and spring ends moved from outside [J]
     error: float  # energy of the last step that these do not explain [J]
