@@ -16,14 +16,19 @@ import numpy as np
 
 import tangere as tg
 from tangere.experiments.figures import COLOURS, FAINT, INK, canvas
+from tangere.fem.grids import box_grid
 from tangere.maths.vec import Array
+from tangere.simulation import SoftBodyState
+from tangere.steppers.soft_scene import condense_body
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks" / "results"
 RED = "#a33b3b"
+CELL = 1.2e-3  # edge of a cell of the soft block [m]
 BODY_A, BODY_B, OVERLAP = "#dfe7ee", "#f3e3cd", "#bcd0df"
 
 
@@ -369,6 +374,79 @@ def _back(q: Array, v: Array) -> Array:
     return turned
 
 
+def soft_contact() -> Figure:
+    """A ball in a soft block with its contact forces; the compliance that they are found with."""
+    figure, (left, right) = canvas(
+        "Left: a frictionless ball of 10 mm radius pressed 2 mm into a soft block, a cut near the "
+        "ball's centre. Dots are nodes of the block's surface, dashed at rest; arrows are the "
+        "forces of the contacts on it. Between nodes the surface is straight, so the ball touches "
+        "its edges. Right: the compliance C of the block, of which W is made: how far 1 N on the "
+        "middle node pushes the other nodes in, against their distance (dots), and "
+        "Boussinesq's solution for an infinite half-space (line).",
+        columns=2,
+        size=(7.6, 3.4),
+    )
+    scene, surface, contacts, centre = _pressed_block()
+    row = surface[np.abs(surface[:, 1]) < 3e-4]
+    row = 1e3 * row[np.argsort(row[:, 0])]
+    left.fill_between(row[:, 0], row[:, 2], -9.0, color=BODY_B, lw=0)
+    left.plot(row[:, 0], row[:, 2], ".-", color="#c9a36a", ms=5, lw=1.2)
+    left.axhline(0.0, color=INK, ls="--", lw=0.7)
+    angle = np.linspace(0.0, 2.0 * math.pi, 181)
+    x, _, z = 1e3 * centre
+    left.fill(x + 10.0 * np.cos(angle), z + 10.0 * np.sin(angle), fc=BODY_A, ec="#8fa6b8", lw=1.0)
+    near = contacts[np.abs(contacts["point"][:, 1] - 0.5 * CELL) < 0.25 * CELL]
+    edge = np.floor(near["point"][:, 0] / CELL)  # one edge may touch at several points
+    sums = {k: near["force"][edge == k].sum(axis=0) for k in np.unique(edge)}
+    longest = max(float(np.linalg.norm(f)) for f in sums.values())
+    for k, f in sums.items():
+        p = 1e3 * near["point"][edge == k].mean(axis=0)
+        end = p - 5.0 * f / longest
+        _arrow(left, (p[0], p[2]), (end[0], end[2]), RED)
+    left.set(xlim=(-13.0, 13.0), ylim=(-9.0, 7.0), xlabel="x [mm]", ylabel="z [mm]")
+    left.set_aspect("equal")
+
+    body = condense_body(scene.bodies[0])
+    elastic = scene.bodies[0].elastic
+    assert elastic is not None
+    away = np.linalg.norm(body.positions[:, :2], axis=1)
+    middle = int(np.argmin(away))
+    reach = np.linspace(1e-3, 1.02 * away.max(), 100)
+    exact = (1.0 - elastic.poisson**2) / (math.pi * elastic.young * reach)
+    right.plot(1e3 * reach, 1e3 * exact, color=INK, lw=1.0)
+    right.plot(
+        1e3 * away, 1e3 * body.compliance[3 * middle + 2, 2::3], ".", color=COLOURS["volume"]
+    )
+    right.set(xlabel="distance [mm]", ylabel="compliance [mm/N]", ylim=(0.0, None))
+    return figure
+
+
+def _pressed_block() -> tuple[tg.Scene, Array, NDArray[np.void], Array]:
+    """The scene, upper surface of the block [m], its contacts, and the centre of the ball [m]."""
+    scene = tg.Scene(gravity=(0.0, 0.0, 0.0))
+    smooth = tg.Material(0.0, 0.0)
+    block = scene.add_soft_body(
+        box_grid((40 * CELL, 40 * CELL, 0.024), (40, 40, 6)),
+        young=1e5,
+        poisson=0.3,
+        order=1,
+        modes=0,
+        fixed=lambda x: x[:, 2] < -0.0119,
+        contact=lambda x: (x[:, 2] > 0.0119) & (np.hypot(x[:, 0], x[:, 1]) < 0.0085),
+        position=(0.0, 0.0, -0.012),
+        material=smooth,
+    )
+    ball = scene.add_body(
+        tg.Sphere(0.01), fixed=True, position=(0, 0, 0.01), velocity=(0, 0, -0.02), material=smooth
+    )
+    sim = tg.Simulation(scene, method=tg.Signorini(max_contacts=200), dt=1e-3)
+    sim.step(100)
+    soft = sim[block]
+    assert isinstance(soft, SoftBodyState)
+    vertices = soft.vertices
+    return scene, vertices[vertices[:, 2] > -0.006], sim.contacts, sim[ball].position
+
+
 # ---------------------------------------------------------------- of a stored benchmark
 
 
@@ -403,5 +481,9 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "stability": stability,
     "normalisation": normalisation,
     "free-rotation": free_rotation,
+<<<<<<< HEAD
     "friction-growth": friction_growth,
+=======
+    "soft-contact": soft_contact,
+>>>>>>> docs
 }

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tangere as tg
+from tangere.fem.grids import box_grid
 from tangere.maths.quat import product
 from tangere.maths.vec import basis, cross
 
@@ -160,6 +161,27 @@ def test_distance_is_positive_apart_and_negative_inside() -> None:
         assert d.distance == pytest.approx(x - 1.0, rel=1e-9)
         assert d.normal == pytest.approx([1, 0, 0], abs=1e-9)
         assert d.point_b - d.point_a == pytest.approx(d.distance * d.normal, abs=1e-9)
+
+
+def test_soft_bodies_keep_the_order_of_a_pair() -> None:
+    """A soft block between the floor and a rigid block that was added first."""
+    scene = tg.Scene()
+    scene.add_floor()
+    scene.add_body(tg.Box((0.1, 0.1, 0.1)), mass=0.5, position=(0, 0, 0.1501))
+    mesh = box_grid((0.1, 0.1, 0.1), (1, 1, 1))
+    soft = scene.add_soft_body(
+        mesh, young=1e6, poisson=0.3, order=1, modes=0, position=(0, 0, 0.05)
+    )
+    sim = tg.Simulation(scene, method="signorini", dt=1e-3)
+    sim.step(100)
+    on_floor = sim.contacts[sim.contacts["body_a"] == -1]
+    assert (on_floor["body_b"] == soft.index).all()
+    assert (on_floor["normal"][:, 2] > 0.99).all()
+    assert on_floor["force"][:, 2].sum() == pytest.approx((soft.mass + 0.5) * G, rel=1e-2)
+    between = sim.contacts[sim.contacts["body_a"] == 0]
+    assert (between["body_b"] == soft.index).all()
+    assert (between["normal"][:, 2] < -0.99).all()
+    assert between["force"][:, 2].sum() == pytest.approx(-0.5 * G, rel=1e-2)
 
 
 def test_contact_volume_has_the_normal_from_a_to_b() -> None:

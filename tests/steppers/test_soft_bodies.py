@@ -37,6 +37,10 @@ def bottom(x: Array) -> Array:
     return np.asarray(x[:, 2] < -0.5 * EDGE + 1e-9)
 
 
+def norms(x: Array) -> Array:
+    return np.asarray(np.linalg.norm(x, axis=1))
+
+
 def top(x: Array) -> Array:
     return np.asarray(x[:, 2] > 0.5 * EDGE - 1e-9)
 
@@ -306,6 +310,7 @@ BAD = {
     "fixed true": ({"fixed": True}, "give the vertices that stay where they are"),
     "nothing fixed": ({"fixed": lambda x: x[:, 2] > 1.0}, "fixed: no vertex is among them"),
     "no such vertex": ({"fixed": [999]}, "no vertex 999"),
+    "no contact": ({"contact": lambda x: norms(x) < 1e-9}, "contact: no vertex of the surface"),
     "mask": ({"contact": np.ones(3, bool)}, "a mask needs 27 entries"),
     "order": ({"order": 3}, "order: out of range"),
     "damping": ({"damping": -1.0}, "beta"),
@@ -322,6 +327,17 @@ def test_bad_input_is_refused_in_one_line(case: str) -> None:
         on_floor(**options)  # type: ignore[arg-type]
     assert "\n" not in str(told.value)
     assert "soft" in str(told.value)
+
+
+@pytest.mark.nojit
+def test_a_function_for_contact_vertices_may_choose_inner_ones() -> None:
+    """All of the lower half; the vertex in the middle of the cube is not on its surface."""
+    scene = on_floor(contact=lambda x: x[:, 2] < 1e-9)
+    elastic = scene.bodies[0].elastic
+    assert elastic is not None
+    assert elastic.contact is not None
+    assert len(elastic.contact) == 17
+    assert norms(cube().vertices[elastic.contact]).min() > 1e-9
 
 
 @pytest.mark.nojit

@@ -48,7 +48,7 @@ class FrictionSolution(NamedTuple):
     `converged` says whether the solver's own test was met: of "newton" and "gs", that the error is
     within the tolerance; of "lemke", that the problem of the pyramids is solved; of "printed", that
     a sweep changed little. `error` is computed afresh from r, whatever the solver: the natural map,
-    as a share of the force scale max_c |q_n|/W_nn.
+    as a share of the force scale `max_c |q_n|/W_nn`.
     """
 
     r: Array

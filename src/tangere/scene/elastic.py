@@ -79,17 +79,20 @@ def checked_elastic(
         damping=None if damping is None else _rayleigh(damping, f"{what} damping"),
         order=integer(order, f"{what} order", 1, 2),
         clamped=held,
-        contact=None
-        if contact is None
-        else _some(vertex_set(mesh, contact, f"{what} contact"), f"{what} contact"),
+        contact=None if contact is None else _touchable(mesh, contact, f"{what} contact"),
         modes=integer(modes, f"{what} modes", 0, MOST_MODES),
         memory=integer(memory, f"{what} memory", 1, MOST_MEMORY),
     )
 
 
-def _some(vertices: IntArray, what: str) -> IntArray:
+def _touchable(mesh: TetMesh, contact: Any, what: str) -> IntArray:
+    """Contact vertices; a function of positions may choose inner ones, which nothing can touch."""
+    vertices = vertex_set(mesh, contact, what)
+    if callable(contact):
+        vertices = vertices[np.isin(vertices, mesh.boundary.vertices)]
+        vertices.setflags(write=False)
     if len(vertices) == 0:
-        raise SceneError(f"{what}: no vertex; leave it out for the whole surface")
+        raise SceneError(f"{what}: no vertex of the surface; leave it out for the whole surface")
     return vertices
 
 

@@ -368,8 +368,8 @@ class Scene:
             fixed: Vertices that stay where they are, or move with the given velocities.
             handle: Vertices that stay rigid and carry the body's motion, such as those in a hand's
                 grip. Without `fixed` and `handle` the whole body is elastic and free to move.
-            contact: Vertices that can touch; all of the surface if not given. Memory grows with
-                the square of their number.
+            contact: Surface vertices that can touch, all if not given; a function may choose inner
+                ones, which are left out. Memory grows with the square of their number.
             order: 2: elements of ten nodes, which bend as they should; 1: of four, which are too
                 stiff unless the mesh is fine, with a quarter of the contact nodes.
             modes: Vibration modes that have inertia, 12 if not given; with a handle none. The rest

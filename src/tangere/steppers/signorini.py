@@ -324,6 +324,12 @@ class SignoriniStepper(RigidStepper):
         table["force"] = np.einsum("cx,cxi->ci", floats[:, CF_FORCE : CF_FORCE + 3], frames)
         table["depth"] = np.maximum(0.0, -floats[:, CF_GAP] - floats[:, CF_SLIP])
         table["sticking"] = ints[:, CI_STATE] == STICK
+        # inside a soft body is always a; in the table a is a floor or has the lower index
+        a, b = table["body_a"].copy(), table["body_b"].copy()
+        turned = b < a
+        table["body_a"], table["body_b"] = np.minimum(a, b), np.maximum(a, b)
+        for column in ("normal", "force"):
+            table[column][turned] *= -1.0
         return table
 
     def energy(self) -> Energy:

@@ -43,16 +43,17 @@ class Energy(NamedTuple):
 
 
 class Audit(NamedTuple):
-    """How the last implicit step went, and where energy went since the start."""
+    """How the last implicit or signorini step went, and where energy went since the start."""
 
     normal: float  # lost along contact normals: dampers, impacts, yielding [J]
     friction: float  # lost to friction [J]
-    springs: float  # lost in the dampers of springs, and in stiff ones by the step [J]
+    springs: float  # lost in dampers, of soft bodies too, and in stiff springs by the step [J]
     step: float  # lost by the step itself, ½ |Δv|² m [J]
     work: float  # put in by bodies and spring ends moved from outside [J]
     error: float  # energy of the last step that these do not explain [J]
-    residual: float  # unbalanced impulse over mass, greatest of all bodies [m/s]
-    solves: int  # linear solves of the last step
+    residual: float  # unbalanced impulse over mass, greatest of all bodies [m/s]; of the signorini
+    # step the greatest violation of the contact laws, as a share of the forces
+    solves: int  # linear solves of the last step; sweeps and Newton steps of the signorini step
     passes: int  # looks at the contact geometry
 
 
