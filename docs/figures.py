@@ -481,9 +481,6 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "stability": stability,
     "normalisation": normalisation,
     "free-rotation": free_rotation,
-<<<<<<< HEAD
     "friction-growth": friction_growth,
-=======
     "soft-contact": soft_contact,
->>>>>>> docs
 }
