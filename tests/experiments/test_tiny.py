@@ -87,6 +87,14 @@ TINY: dict[str, dict[str, Any]] = {
         "rest_seconds": 0.01,
         "last": 0.005,
     },
+    "hertz": {
+        "moduli": (1e6,),
+        "size": (0.06, 0.06, 0.06),
+        "core": (2, 2, 1),
+        "growing": (1, 1, 1),
+        "radius": 4e-3,
+        "steps": 4,
+    },
 }
 
 
