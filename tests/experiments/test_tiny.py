@@ -90,10 +90,12 @@ TINY: dict[str, dict[str, Any]] = {
     "hertz": {
         "moduli": (1e6,),
         "size": (0.06, 0.06, 0.06),
-        "core": (2, 2, 1),
+        "core": (1, 1, 1),
         "growing": (1, 1, 1),
         "radius": 4e-3,
-        "steps": 4,
+        "steps": 3,
+        "max_contacts": 10,
+        "few_contacts": 5,
     },
 }
 

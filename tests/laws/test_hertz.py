@@ -12,7 +12,13 @@ from tangere.experiments.hertz import EXPERIMENT, Params, press, pressed_block, 
 SMALL = EXPERIMENT.quick
 # As coarse as may be: for what is not about the closed form.
 COARSE = replace(
-    SMALL, size=(0.06, 0.06, 0.06), core=(2, 2, 1), growing=(1, 1, 1), radius=4e-3, steps=5
+    SMALL,
+    size=(0.06,) * 3,
+    core=(1, 1, 1),
+    growing=(1, 1, 1),
+    radius=4e-3,
+    steps=3,
+    max_contacts=10,
 )
 
 
