@@ -12,9 +12,9 @@ can tell where a spans some nodes.
 
 What is left between the two is known. The block is finite: its fixed bottom at depth H stiffens it,
 by 2 α/π a/H with α = (1.2876 − 1.4678 ν + 1.3442 ν²)/(1 − ν) were it without sides
-([DIMITRIADIS2002]), and its free sides soften it by as much and more. Its surface is of flat triangles
-between the nodes: those that lie within a round dent stand out of it by up to s²/(4 R) at a
-distance s of nodes.
+([DIMITRIADIS2002]), and its free sides soften it by as much and more. Its surface is of flat
+triangles between the nodes: those that lie within a round dent stand out of it by up to s²/(4 R) at
+a distance s of nodes.
 """
 
 from __future__ import annotations
