@@ -330,6 +330,33 @@ def test_play_of_an_unknown_scene_suggests_one(tangere: Run) -> None:
     assert "blocks" in err
 
 
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ("fixed = [0, 1]", "soft body 'jelly' fixed: 2 held points on one line still let"),
+        ("modes = 0, memory = 100", "soft body 'jelly' memory: 4 contact nodes need"),
+    ],
+)
+def test_play_names_the_soft_body_that_it_refuses(
+    tangere: Run, tmp_path: Path, keys: str, words: str
+) -> None:
+    file = tmp_path / "jelly.toml"
+    file.write_text(f"""
+        [[bodies]]
+        name = "jelly"
+        elastic = {{young = 1e5, poisson = 0.4, order = 1, {keys}}}
+        [bodies.shape]
+        kind = "tetmesh"
+        vertices = [[0,0,0], [1,0,0], [0,1,0], [0,0,1]]
+        tetrahedra = [[0, 1, 2, 3]]
+    """)
+    code, out, err = tangere(
+        "play", str(file), "--headless", "--seconds", "0.01", "--method", "signorini"
+    )
+    assert (code, out) == (2, "")
+    assert words in one_line(err)
+
+
 @pytest.mark.parametrize("scene", ["blocks", "pyramid"])
 @pytest.mark.parametrize(
     ("devices", "words"),

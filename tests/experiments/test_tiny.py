@@ -97,6 +97,16 @@ TINY: dict[str, dict[str, Any]] = {
         "rest_seconds": 0.01,
         "last": 0.005,
     },
+    "hertz": {
+        "moduli": (1e6,),
+        "size": (0.06, 0.06, 0.06),
+        "core": (1, 1, 1),
+        "growing": (1, 1, 1),
+        "radius": 4e-3,
+        "steps": 3,
+        "max_contacts": 10,
+        "few_contacts": 5,
+    },
 }
 
 

@@ -12,6 +12,7 @@ from tangere.errors import SceneError
 from tangere.fem.elements import (
     EDGES,
     FiniteElements,
+    dofs_of,
     finite_elements,
     lumped_mass,
     mass,
@@ -172,6 +173,16 @@ def test_against_scikit_fem(order: int) -> None:
     for form, ours in ((elasticity, stiffness(fe, RUBBER)), (inertia, mass(fe, RUBBER.density))):
         theirs = skfem.BilinearForm(form).assemble(basis).tocsr()[number][:, number]
         assert abs(ours - theirs).max() <= 1e-10 * abs(theirs).max()
+    # the statics of it: two sides held, the rest loaded
+    loads = np.random.default_rng(4).standard_normal(fe.nodes.shape)
+    held = fe.with_mid_edges(np.flatnonzero(np.abs(mesh.vertices[:, 1]) > 0.12))
+    system = skfem.BilinearForm(elasticity).assemble(basis)
+    right = np.empty(basis.N)
+    right[number] = loads.ravel()
+    solution = skfem.solve(*skfem.condense(system, right, D=number[dofs_of(held)]))
+    expected = solution[number].reshape(-1, 3)
+    found = displacements(fe, RUBBER, loads, fixed=held)
+    assert np.abs(found - expected).max() <= 1e-10 * np.abs(expected).max()
 
 
 def test_blocks_of_elements_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:

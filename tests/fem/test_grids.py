@@ -9,7 +9,7 @@ import pytest
 
 from tangere.errors import SceneError
 from tangere.fem import grids
-from tangere.fem.grids import box_grid, clip, table, tube
+from tangere.fem.grids import box_grid, clip, graded_box, table, tube
 from tangere.geometry.tetmesh import TetMesh, tetrahedron_volumes
 
 pytestmark = pytest.mark.nojit
@@ -37,6 +37,21 @@ def test_box_is_centred_and_full() -> None:
     # all tetrahedra of a Kuhn cut are congruent
     volumes = tetrahedron_volumes(mesh.vertices, mesh.tetrahedra)
     assert np.allclose(volumes, 1.0 / 24.0, rtol=1e-12)
+
+
+def test_graded_box_is_fine_where_it_is_pressed() -> None:
+    mesh = graded_box((0.2, 0.1, 0.05), 1e-3, (3, 2, 2), (4, 5, 3))
+    x, y, z = (np.unique(np.round(column, 12)) for column in mesh.vertices.T)
+    assert [len(line) - 1 for line in (x, y, z)] == [14, 14, 5]
+    assert [line[-1] for line in (x, y, z)] == [0.1, 0.05, 0.025]
+    assert [line[0] for line in (x, y, z)] == [-0.1, -0.05, -0.025]
+    for line, core in ((x[7:], 3), (y[7:], 2), (-z[::-1], 2)):
+        widths = np.diff(line)
+        assert widths[:core] == pytest.approx(1e-3)
+        growth = widths[core:] / widths[core - 1 : -1]
+        assert growth == pytest.approx(growth[0])
+        assert growth[0] > 1.0
+    assert mesh.moments().volume == pytest.approx(0.2 * 0.1 * 0.05)
 
 
 def test_cells_share_one_diagonal() -> None:
@@ -141,6 +156,10 @@ def test_bars_join_the_legs_along_x() -> None:
         (lambda: box_grid((1, 1, 1), 5), ["cells", "5"]),
         (lambda: box_grid((1, 1, 1), (1, 1.5, 1)), ["cells", "1.5"]),
         (lambda: box_grid((1, 1, 1), (100, 100, 11)), ["110000 cells", "100000"]),
+        (lambda: graded_box((1, 1, 0), 0.1, (1, 1, 1), (1, 1, 1)), ["graded_box size"]),
+        (lambda: graded_box((1, 1, 1), -0.1, (1, 1, 1), (1, 1, 1)), ["graded_box fine"]),
+        (lambda: graded_box((1, 1, 1), 0.1, (4, 4, 4), (2, 2, 2)), ["4 + 2 cells", "0.5 m"]),
+        (lambda: graded_box((1, 1, 1), 0.1, (0, 1, 1), (1, 1, 1)), ["graded_box core", "0"]),
         (lambda: clip(cells=(61, 2, 2)), ["61 around", "even"]),
         (lambda: clip(mouth=4.0), ["mouth", "4.0"]),
         (lambda: clip(inner_radius=-1.0), ["inner_radius", "-1.0"]),

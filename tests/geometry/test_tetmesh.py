@@ -289,6 +289,7 @@ def test_what_the_other_process_does(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (Box((1, 1, 1)), float("nan"), ["edge_length", "nan"]),
         (Box((1, 1, 1)), 2.0, ["edge_length", "2 m", "1.73 m"]),
         (Box((1, 1, 1)), "long", ["edge_length", "'long'"]),
+        (Box((1, 1, 1)), 1e-3, ["edge_length", "0.001 m", "8.5e+09 tetrahedra", "1000000"]),
     ],
 )
 def test_bad_requests_are_refused(shape: Any, edge: Any, words: list[str]) -> None:

@@ -356,6 +356,61 @@ BAD: dict[str, tuple[str | bytes, str]] = {
 }
 
 
+JELLY = """\
+[materials.skin]
+static_friction = 0.5
+kinetic_friction = 0.4
+
+[[bodies]]
+name = "jelly"
+shape = {kind = "tetmesh", vertices = [[0,0,0],[1,0,0],[0,1,0],[0,0,1]], tetrahedra = [[0,1,2,3]]}
+material = "skin"
+elastic = {young = 1e5, poisson = 0.4, order = 1}
+"""
+BAD_JELLY = {
+    "inverted": (
+        ("[0,1,2,3]", "[0,2,1,3]"),
+        "bodies[0] 'jelly': shape: TetMesh: tetrahedron 0 is inverted",
+    ),
+    "flat": (("[0,0,1]", "[1,1,0]"), "bodies[0] 'jelly': shape: TetMesh: tetrahedron 0 is flat"),
+    "two pieces": (
+        ("[0,0,1]], tetrahedra = [[0,1,2,3]", "[0,0,1],[2,0,0],[3,0,0],[2,1,0],[2,0,1]], "
+         "tetrahedra = [[0,1,2,3],[4,5,6,7]"),
+        "bodies[0] 'jelly': shape: TetMesh: 2 pieces that share no face",
+    ),
+    "poisson": (("0.4, order", "0.5, order"), "bodies[0] 'jelly': soft body 'jelly' poisson: 0.5"),
+    "static friction": (
+        ("static_friction = 0.5", "static_friction = -0.5"),
+        "materials.skin: Material static_friction: must not be negative, got -0.5",
+    ),
+    "kinetic friction": (
+        ("kinetic_friction = 0.4", "kinetic_friction = -0.4"),
+        "materials.skin: Material kinetic_friction: must not be negative, got -0.4",
+    ),
+    "no tetrahedra": (
+        ('kind = "tetmesh", vertices = [[0,0,0],[1,0,0],[0,1,0],[0,0,1]], tetrahedra = '
+         "[[0,1,2,3]]", 'kind = "sphere", radius = 0.1'),
+        "bodies[0] 'jelly': soft body: expected a TetMesh, got Sphere",
+    ),
+    "too fine": (
+        ('vertices = [[0,0,0],[1,0,0],[0,1,0],[0,0,1]], tetrahedra = [[0,1,2,3]]',
+         'surface = {kind = "sphere", radius = 0.1}, edge_length = 1e-4'),
+        "bodies[0] 'jelly': shape: TetMesh from Sphere edge_length: 0.0001 m gives about",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_JELLY)
+def test_soft_bodies_that_cannot_be_are_explained_in_one_line(folder: Path, name: str) -> None:
+    (old, new), expected = BAD_JELLY[name]
+    assert read(folder, JELLY).bodies[0].elastic is not None
+    with pytest.raises(SceneError) as error:
+        read(folder, broken(old, new, JELLY))
+    line = str(error.value)
+    assert "\n" not in line
+    assert "scene.toml: " + expected in line
+
+
 @pytest.mark.parametrize("name", BAD)
 def test_broken_scene_files_are_explained_in_one_line(folder: Path, name: str) -> None:
     text, expected = BAD[name]

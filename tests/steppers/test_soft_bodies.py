@@ -343,9 +343,12 @@ def test_a_function_for_contact_vertices_may_choose_inner_ones() -> None:
 @pytest.mark.nojit
 def test_what_the_elasticity_refuses_names_the_body() -> None:
     line = {"fixed": lambda x: bottom(x) & (np.abs(x[:, 1]) < 1e-9), "name": "plank"}
-    with pytest.raises(tg.SceneError, match=r"soft body 'plank': .*on a line"):
+    with pytest.raises(tg.SceneError, match=r"^soft body 'plank' fixed: 3 held points on one line"):
         tg.Simulation(on_floor(**line), method="signorini")  # type: ignore[arg-type]
-    with pytest.raises(tg.SceneError, match=r"soft body 'big': .*contact nodes need"):
+    grip = {"handle": [0], "name": "spoon"}
+    with pytest.raises(tg.SceneError, match=r"^soft body 'spoon' handle: 1 held point on one line"):
+        tg.Simulation(on_floor(**grip), method="signorini")  # type: ignore[arg-type]
+    with pytest.raises(tg.SceneError, match=r"^soft body 'big' memory: .*contact nodes need"):
         tg.Simulation(on_floor(3, memory=1000, name="big"), method="signorini")
 
 

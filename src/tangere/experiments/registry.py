@@ -19,6 +19,7 @@ from tangere.experiments import (
     hasegawa2004_falling_cube,
     hasegawa2004_stick_slip,
     hasegawa2004_two_hands,
+    hertz,
     otaduy2005_free_spoon,
     otaduy2005_spoon_and_cup,
     rolling,
@@ -45,6 +46,7 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
         cube_toss,
         energy_audit,
         contact_delay,
+        hertz,
     )
 }
 

@@ -153,9 +153,9 @@ def condense(
     size = _dense_bytes(len(nodes), drawn, count)
     if size > positive(memory, "condense memory"):
         raise SceneError(
-            f"condense: {len(nodes)} contact nodes need {size / 2**20:.0f} MiB, more than the "
-            f"{memory / 2**20:.0f} MiB allowed; name fewer contact vertices, give a coarser mesh "
-            "or order 1, or more memory"
+            f"condense memory: {len(nodes)} contact nodes need {_mebibytes(size)}, more than the "
+            f"{_mebibytes(memory)} allowed; name fewer contact vertices, give a coarser mesh or "
+            "order 1, or more memory"
         )
     surface = boundary.vertices if index is None else boundary.vertices[:0]
     constants = (material.young, material.poisson, material.density, fe.order, count)
@@ -246,6 +246,12 @@ def _positions_in(nodes: IntArray, wanted: IntArray) -> IntArray | None:
 def _dense_bytes(contact: int, drawn: int, modes: int) -> int:
     """Memory of the dense matrices: compliances in double and single precision, and modes."""
     return 8 * (3 * contact) ** 2 + 4 * 9 * contact * drawn + 8 * 3 * modes * (contact + drawn)
+
+
+def _mebibytes(size: float) -> str:
+    """A number of bytes in words."""
+    size /= 2**20
+    return f"{size:.0f} MiB" if size >= 10.0 else f"{size:.2g} MiB"
 
 
 # ---------------------------------------------------------------- the work

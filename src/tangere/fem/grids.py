@@ -49,6 +49,61 @@ def box_grid(size: ArrayLike, cells: ArrayLike) -> TetMesh:
     return _mesh(np.ones(counts, dtype=bool), lambda grid: (grid / counts - 0.5) * edges)
 
 
+def graded_box(size: ArrayLike, fine: float, core: ArrayLike, growing: ArrayLike) -> TetMesh:
+    """A box centred at the origin whose cells are small where something presses on it from above.
+
+    Around the middle of the upper face they are cubes of edge `fine`; towards the sides and the
+    bottom every cell is larger than the one before by the same factor, so that they fill the box.
+
+    Args:
+        size: Edges of the box [m].
+        fine: Edge of the smallest cells [m].
+        core: Smallest cells from the middle of the upper face along x, along y (to either side),
+            and down.
+        growing: Cells beyond these, the same way.
+    """
+    edges = vector(size, "graded_box size")
+    edge = positive(fine, "graded_box fine")
+    inner = _checked_cells(core, "graded_box core")
+    outer = _checked_cells(growing, "graded_box growing")
+    x, y, down = (
+        _graded(positive(float(reach), "graded_box size"), edge, few, more)
+        for reach, few, more in zip(edges * (0.5, 0.5, 1.0), inner, outer, strict=True)
+    )
+    lines = (
+        np.concatenate((-x[:0:-1], x)),
+        np.concatenate((-y[:0:-1], y)),
+        0.5 * edges[2] - down[::-1],
+    )
+    counts = _checked_cells([len(line) - 1 for line in lines], "graded_box cells")
+
+    def place(grid: Array) -> Array:
+        at = grid.astype(np.int64)
+        return np.column_stack([line[at[:, k]] for k, line in enumerate(lines)])
+
+    return _mesh(np.ones(counts, dtype=bool), place)
+
+
+def _graded(reach: float, fine: float, core: int, growing: int) -> Array:
+    """Ends of the cells along a line from 0 to `reach`: fine (core + q + q² + …) = reach."""
+    from scipy.optimize import brentq
+
+    powers = np.arange(1, growing + 1)
+
+    def beyond(q: float) -> float:
+        return float(core + (q**powers).sum() - reach / fine)
+
+    if beyond(1.0) > 0.0:
+        raise SceneError(
+            f"graded_box: {core} + {growing} cells of {fine:g} m are more than {reach:g} m from "
+            "the middle; give fewer, or smaller ones"
+        )
+    q = brentq(beyond, 1.0, reach / fine)  # one cell alone cannot be larger than all
+    ends = fine * np.cumsum(np.concatenate((np.zeros(1), np.ones(core), q**powers)))
+    ends[-1] = reach
+    return np.asarray(ends)
+
+
 def clip(
     inner_radius: float = 0.010,
     thickness: float = 0.002,

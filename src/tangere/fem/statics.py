@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +45,11 @@ def displacements(
         SceneError: The held nodes leave the body free to move, or an array has a wrong shape.
     """
     n = len(fe.nodes)
+    if isinstance(fixed, Sized) and len(fixed) == 0:
+        raise SceneError(
+            "statics fixed: nothing is held, and the body can move in 6 of 6 ways; hold at least "
+            "three nodes that are not on a line"
+        )
     held = checked_nodes(fixed, n, "statics fixed", "nodes")
     check_held(fe.nodes[held], "statics fixed")
     force = _checked(loads, (n, 3), "statics loads")
@@ -89,8 +95,9 @@ def check_held(points: Array, what: str) -> None:
         rank = int((values > HELD * values[0]).sum())
     if rank < 6:
         raise SceneError(
-            f"{what}: {len(points)} held point{'s' * (len(points) > 1)} on one line leave "
-            f"{6 - rank} rigid motions free; hold at least three that are not on a line"
+            f"{what}: {len(points)} held {'points' if len(points) > 1 else 'point'} on one line "
+            f"still let the body move in {6 - rank} of 6 ways; hold at least three that are not on "
+            "a line"
         )
 
 

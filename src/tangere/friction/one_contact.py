@@ -35,9 +35,10 @@ from tangere.friction.problem import (
 )
 from tangere.maths.vec import Vec3
 
-# ψ is a relative error of |r_t|: less than the second is as good as none, and a Newton step that
-# starts from less than the first leaves less.
-SMALL, ROUNDING = 1e-6, 1e-11
+# ψ is a relative error of |r_t|: less than the second is rounding, and a Newton step that starts
+# from less than the first leaves no more. Where friction wedges a contact what is left counts
+# |r_n| W_nn/|b_n| times as much, which may be thousands.
+SMALL, ROUNDING = 1e-8, 1e-14
 FAR = 1e13  # κ over the larger eigenvalue of S from which on S is rounding
 MAX_STEPS = 40  # of the search, bisections included
 

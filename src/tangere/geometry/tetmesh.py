@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 # Most tetrahedra of one mesh: checking that many takes seconds and half a gigabyte.
 MAX_TETRAHEDRA = 1_000_000
-# Volume over longest edge cubed, 0.118 for a regular tetrahedron, below which one counts as flat:
+# Volume over edge cubed of a regular tetrahedron, 1/(6√2).
+REGULAR_TETRAHEDRON = 0.118
+# Volume over longest edge cubed below which a tetrahedron counts as flat:
 # its stiffness would be lost in rounding, or drown that of its neighbours.
 FLAT_TETRAHEDRON = 1e-6
 # Corners of the face opposite to each corner, counter-clockwise seen from outside.
@@ -110,6 +112,12 @@ class TetMesh(Shape):
                     f"{diagonal:.3g} m; give a shorter one"
                 )
         volume = solid_moments(vertices, triangles).volume
+        expected = volume / (REGULAR_TETRAHEDRON * edge**3)
+        if expected > MAX_TETRAHEDRA:
+            raise SceneError(
+                f"{what} edge_length: {edge:.3g} m gives about {expected:.2g} tetrahedra, at most "
+                f"{MAX_TETRAHEDRA} are accepted; give a longer one"
+            )
 
         def fault(points: Array, corners: IntArray) -> str:
             filled = tetrahedron_volumes(points, corners).sum()

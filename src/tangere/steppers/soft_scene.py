@@ -53,7 +53,11 @@ def condense_body(body: Body) -> CondensedBody:
             memory=elastic.memory,
         )
     except SceneError as error:
-        raise SceneError(f"soft body {body.name!r}: {error}") from None
+        # what `condense` calls fixed may have been given as a handle
+        fault = str(error).replace(
+            "condense fixed", "condense fixed" if body.fixed else "condense handle"
+        )
+        raise SceneError(f"soft body {body.name!r} {fault.removeprefix('condense ')}") from None
 
 
 def soft_work(arrays: Compiled, dt: float) -> tuple[SoftWork, list[CondensedBody]]:
