@@ -73,7 +73,7 @@ def measure(rounds: int = 9, counts: tuple[int, ...] = COUNTS) -> Result:
     else:
         stored, worst = [], 0.0
         for name in STORED:
-            rows, ratio = _compare(load(path, name), rounds)
+            rows, ratio = compare(load(path, name), rounds)
             worst = max(worst, ratio)
             stored += [{"problem": name, **row} for row in rows]
         tables.append(Table("stored problems, from no forces", stored))
@@ -82,7 +82,7 @@ def measure(rounds: int = 9, counts: tuple[int, ...] = COUNTS) -> Result:
             notes.append(f"half of Siconos' time claimed for each; {worst:.2g} at most: {verdict}")
     grown = []
     for m in counts:
-        rows, _ = _compare(_pressed(m), rounds)
+        rows, _ = compare(_pressed(m), rounds)
         grown += [{"contacts": m, **row} for row in rows]
     tables.append(Table("a soft pad, pressed down and aside, from no forces", grown))
     moving = [_moving(m, mu, steps) for m, mu, steps, _ in PADS]
@@ -201,7 +201,7 @@ def moving_pad(m: int, mu: float, steps: int) -> tuple[Problem, Array]:
 # ---------------------------------------------------------------- solves
 
 
-def _compare(problem: Problem, rounds: int) -> tuple[list[Row], float]:
+def compare(problem: Problem, rounds: int) -> tuple[list[Row], float]:
     """Rows of ours and of theirs, both with the errors that both measure; the ratio of times."""
     scratch, answers = new_scratch(len(problem.mu)), {}
     r = np.zeros(len(problem.q))
