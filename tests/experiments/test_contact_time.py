@@ -40,10 +40,10 @@ def test_a_pad_starts_just_above_the_floor() -> None:
 def test_ways_on_and_off_are_told_apart() -> None:
     p = Params(height=0.01, speed=0.1, rest=0.1, lead_in=10)  # on until 0.2 s, off until 0.4 s
     assert cycle(p) == pytest.approx(0.4)
-    steps = np.arange(780)
+    steps = np.arange(780.0)
     contacts = np.where(steps % 2 == 0, 20.0, 19.0)
     profile = timed_pad((2, 2), 0.5, 1, 0).profile
-    timing = Timing(contacts, 1.0 * steps, 1.0 * steps, 0.0 * steps, profile)
+    timing = Timing(contacts, steps, steps, steps, profile)
     on, off = one_way(p, timing, 20), one_way(p, timing, 20, on=False)
     assert set(on) | set(off) == set(steps[::2])
     assert on[on < 300].max() == 188  # 10 + 188 ms are before 0.2 s

@@ -88,7 +88,7 @@ TINY: dict[str, dict[str, Any]] = {
         "lead_in": 1,
         "cells": (6, 1, 1),
         "rates": (250.0, 100.0),
-        "seconds": 0.01,
+        "seconds": 0.02,
     },
     "contact-delay": {
         "device_delays": (0, 1),
