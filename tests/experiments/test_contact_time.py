@@ -5,19 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tangere.experiments.duriez2006_contact_time import (
-    TICK,
-    TOLERANCE,
-    Params,
-    Timing,
-    cycle,
-    jump,
-    one_way,
-    pad,
-    push,
-    rms,
-    timed_pad,
-)
+from tangere.experiments.duriez2006_contact_time import Params, cycle, jump, one_way, push, rms
+from tangere.experiments.soft_timing import TICK, TOLERANCE, Timing, pad, timed_pad
 from tangere.simulation import Simulation
 
 

@@ -12,26 +12,15 @@ from dataclasses import replace
 
 import numpy as np
 
-import tangere as tg
-from tangere.bench.friction import compare, siconos_works
+from tangere.bench.friction import compare
 from tangere.bench.report import Result, Row, Table, spread
 from tangere.contact.signorini.options import Signorini
-from tangere.experiments.duriez2006_contact_time import (
-    COUNTS,
-    TICK,
-    TOLERANCE,
-    Params,
-    Timing,
-    pad,
-    timed_clip,
-    timed_pad,
-)
-from tangere.friction.problem import Problem, dense_problem
+from tangere.experiments.duriez2006_contact_time import COUNTS, Params, timed_clip
+from tangere.experiments.siconos_solver import siconos_works
+from tangere.experiments.soft_timing import TICK, TOLERANCE, Timing, timed_pad
 from tangere.steppers.profile import Profile
-from tangere.steppers.signorini import SignoriniStepper
 
 STEPS = 1000  # of every run, per round
-SETTLE = 0.3  # time after which a pad's problem is taken [s]
 PARAMS = Params()
 
 
@@ -54,8 +43,9 @@ def measure(rounds: int = 5, params: Params = PARAMS) -> Result:
             timing = timed_pad(across, mu, p.pad_steps, p.lead_in)
             profiles[f"pad, {m} contacts, friction {mu:g}"] = timing.profile
             pads.append({"contacts": m, "friction": mu, **_both(timing)})
-        rows, _ = compare(_problem(across, p.frictions[-1]), rounds)
-        grown += [{"contacts": m, **row} for row in rows]
+        if timing.problem is not None:
+            rows, _ = compare(timing.problem, rounds)
+            grown += [{"contacts": m, **row} for row in rows]
     count = 6 * int(np.prod(p.fine_cells))
     tables = [
         Table(f"a clip of {count} tetrahedra on a pipe: W + solve + correction", clips),
@@ -82,17 +72,3 @@ def _both(timing: Timing) -> Row:
         "step p99 [µs]": whole["p99 [µs]"],
         "over 1 ms [%]": 100.0 * float(np.mean(timing.whole > TICK)),
     }
-
-
-def _problem(across: tuple[int, int], mu: float) -> Problem:
-    """The contact problem of a pad while it slides."""
-    scene, hand = pad(across, mu)
-    m = across[0] * across[1]
-    options = Signorini(max_contacts=max(3, m))
-    session = tg.Session(scene, method=options, device=tg.devices.Scripted(hand))
-    session.run(SETTLE, realtime=False)
-    stepper = session.simulation.stepper
-    assert isinstance(stepper, SignoriniStepper)
-    made = stepper.problem.system.problem
-    W = made.W.ravel()[: 9 * m * m].reshape(3 * m, 3 * m)
-    return dense_problem(W.copy(), made.q.ravel()[: 3 * m].copy(), made.mu[:m].copy())

@@ -24,9 +24,8 @@ adds to those of the 1 kHz run; the plain shares are shown beside.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -35,30 +34,31 @@ from tangere.contact.signorini.options import Signorini
 from tangere.experiments import pictures, surface_pictures
 from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
 from tangere.experiments.figures import COLOURS, FAINT, INK, canvas, house_style
-from tangere.fem.grids import box_grid
+from tangere.experiments.soft_timing import (
+    TICK,
+    TOLERANCE,
+    Timing,
+    cold,
+    median,
+    percentile,
+    timed_pad,
+    timed_steps,
+)
 from tangere.maths.vec import Array
 from tangere.scene.soft_library import HANDLE, OUTER, RADIUS, START, clip_on_pipe
 from tangere.simulation import SoftBodyState
-from tangere.steppers.profile import Profile
-from tangere.steppers.signorini import CORRECT, DELASSUS, SOLVE, SignoriniStepper
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Scheme = Literal["problem", "held", "last"]
-Hand: TypeAlias = Callable[[float], tuple[float, float, float]]
 
 SCHEMES: tuple[Scheme, ...] = ("problem", "held", "last")
-TOLERANCE = 1e-6  # residual of the contact problems that are timed
 # What the paper took, and what is claimed here: contacts, friction, paper [ms]
 COUNTS = ((20, 0.2, 4.0), (20, 0.8, 4.0), (30, 0.0, 3.0))
 MEDIAN, TAIL = 0.1e-3, 0.25e-3  # of the contact handling of these [s]
 MANY, MANY_TIME = 200, 5e-3  # contacts, and what they may take [s]
-TICK = 1e-3  # [s]
-SPACING, PAD_HEIGHT = 4e-3, 12e-3  # of a pad's vertices, and its own [m]
-PRESSED = 1.5e-3  # the hand is so far below where a pad would just touch [m]
-WANDER = 1e-3  # ... and moves about so far to either side [m]
 RMS, JUMP = 0.05, 0.25  # of the force, as claimed
 SHOWN = (0.0, 0.3, 0.62, 0.75)  # pictures of the clip [s]
 STRESS = 15e6  # that has the darkest colour [Pa]
@@ -78,21 +78,11 @@ class Params:
     # vertices of a pad along x and y
     pads: tuple[tuple[int, int], ...] = ((2, 2), (4, 2), (4, 4), (8, 4), (8, 8), (12, 10), (20, 10))
     pad_steps: int = 1000
+    cold_rounds: int = 5  # solves of a pad's problem from no forces
     lead_in: int = 50  # steps before those that are timed
     cells: tuple[int, int, int] = (60, 2, 2)  # of the clip that is felt, elements of 4 nodes
     rates: tuple[float, ...] = (250.0, 100.0)  # of the simulation
     seconds: float = 1.0
-
-
-@dataclass(frozen=True)
-class Timing:
-    """Steps that were timed, one entry each."""
-
-    contacts: Array  # in the contact problem
-    handling: Array  # W, solve and correction [s]
-    whole: Array  # all of the step [s]
-    residual: Array
-    profile: Profile  # of all steps, by stage
 
 
 @dataclass(frozen=True)
@@ -112,6 +102,7 @@ class Result:
     counted: dict[tuple[int, float], Timing]  # by the cap on contacts and friction
     uncapped: dict[float, Timing]  # by friction
     pads: dict[tuple[int, float], Timing]  # by contacts and friction
+    cold: dict[int, tuple[float, float]]  # solves of pads by contacts: ours, Siconos' [s]
     single: dict[float, Array]  # at 1 kHz throughout, by friction
     felt: dict[tuple[float, Scheme, float], Array]
     pictures: list[Picture]
@@ -129,6 +120,7 @@ def run(params: Params, tell: Tell = silent) -> Result:
         done += 1
 
     counted, uncapped, pads = {}, {}, {}
+    solved: dict[int, tuple[float, float]] = {}  # with the last friction
     for contacts, mu, _ in COUNTS:
         told(f"clip, {contacts} contacts, μ = {mu:g}")
         counted[contacts, mu] = timed_clip(p, mu, contacts)
@@ -138,7 +130,9 @@ def run(params: Params, tell: Tell = silent) -> Result:
         for across in p.pads:
             contacts = across[0] * across[1]
             told(f"pad, {contacts} contacts, μ = {mu:g}")
-            pads[contacts, mu] = timed_pad(across, mu, p.pad_steps, p.lead_in)
+            pads[contacts, mu] = timing = timed_pad(across, mu, p.pad_steps, p.lead_in)
+            if timing.problem is not None:
+                solved[contacts] = cold(timing.problem, p.cold_rounds)
     single, felt = {}, {}
     taken: list[Picture] = []
     for mu in p.frictions:
@@ -148,7 +142,9 @@ def run(params: Params, tell: Tell = silent) -> Result:
             told(f"felt at {rate:g} Hz, μ = {mu:g}")
             for scheme in SCHEMES:
                 felt[mu, scheme, rate] = push(p, mu, rate, scheme)
-    return Result(p, 6 * int(np.prod(p.fine_cells)), counted, uncapped, pads, single, felt, taken)
+    return Result(
+        p, 6 * int(np.prod(p.fine_cells)), counted, uncapped, pads, solved, single, felt, taken
+    )
 
 
 # ---------------------------------------------------------------- time
@@ -173,78 +169,10 @@ def cycle(p: Params) -> float:
 
 def one_way(p: Params, timing: Timing, contacts: int, on: bool = True) -> Array:
     """Contact handling of the steps with so many contacts, on the way on or off [s]."""
-    time = TICK * (p.lead_in + np.arange(len(timing.contacts)))
-    going_on = time % cycle(p) < 0.5 * cycle(p)
+    at = TICK * (p.lead_in + np.arange(len(timing.contacts)))
+    going_on = at % cycle(p) < 0.5 * cycle(p)
     times: Array = timing.handling[(timing.contacts == contacts) & (going_on == on)]
     return times
-
-
-def timed_pad(across: tuple[int, int], mu: float, steps: int, lead_in: int) -> Timing:
-    """A pad with so many vertices below is pressed on a floor and moved about."""
-    return timed_steps(*pad(across, mu), across[0] * across[1], steps, lead_in)
-
-
-def pad(across: tuple[int, int], mu: float) -> tuple[tg.Scene, Hand]:
-    """A soft pad just above a floor, held by its upper face, and the way of the hand."""
-    scene = tg.Scene(gravity=(0.0, 0.0, 0.0))
-    rubber = scene.add_material("rubber", tg.Material(mu, mu))
-    scene.add_floor(material=rubber)
-    cells = (across[0] - 1, across[1] - 1, round(PAD_HEIGHT / SPACING))
-    mesh = box_grid((cells[0] * SPACING, cells[1] * SPACING, PAD_HEIGHT), cells)
-    z = mesh.vertices[:, 2]
-    start = 0.5 * PAD_HEIGHT + 1e-5
-    scene.add_soft_body(
-        mesh,
-        young=1e6,
-        poisson=0.4,
-        mass=0.05,
-        handle=np.flatnonzero(z > z.max() - 1e-9),
-        contact=np.flatnonzero(z < z.min() + 1e-9),
-        order=1,
-        position=(0.0, 0.0, start),
-        material=rubber,
-        name="pad",
-        coupling=tg.VirtualCoupling(
-            stiffness=2000.0,
-            damping=8.0,
-            rotational_stiffness=5.0,
-            rotational_damping=0.02,
-            max_force=200.0,
-        ),
-    )
-
-    def hand(t: float) -> tuple[float, float, float]:
-        pressed = min(t / 0.05, 1.0)
-        x, y = np.sin(2.0 * np.pi * t), np.sin(3.4 * np.pi * t + 0.4) - np.sin(0.4)
-        return WANDER * x, WANDER * y, start - PRESSED * pressed
-
-    return scene, hand
-
-
-def timed_steps(scene: tg.Scene, hand: Hand, most: int, steps: int, lead_in: int) -> Timing:
-    """Times of the steps of a scene whose tool is moved by a hand, after some that are not timed.
-
-    They come from the clock of the step itself (`sim.profile`), so what is around it is left out.
-    """
-    session = tg.Session(
-        scene,
-        method=Signorini(tolerance=TOLERANCE, max_contacts=most),
-        device=tg.devices.Scripted(hand),
-    )
-    sim = session.simulation
-    stepper = sim.stepper
-    assert isinstance(stepper, SignoriniStepper)
-    rows: list[tuple[float, float, float, float]] = []
-
-    def note() -> None:
-        spent = sim.profile.last
-        handling = spent[DELASSUS] + spent[SOLVE] + spent[CORRECT]
-        contacts = float(stepper.problem.contacts.used[1])
-        rows.append((contacts, handling, sum(spent), sim.audit.residual))
-
-    session.run(TICK * (lead_in + steps), realtime=False, each=note)
-    contacts, handling, whole, residual = np.array(rows[lead_in:]).T
-    return Timing(contacts, handling, whole, residual, sim.profile)
 
 
 # ---------------------------------------------------------------- force
@@ -311,15 +239,15 @@ def check(result: Result) -> list[Claim]:
         times = one_way(p, result.counted[contacts, mu], contacts)
         kind = f"{contacts} contacts, μ = {mu:g}"
         for name, share, most in (("median", 50.0, MEDIAN), ("p99", 99.0, TAIL)):
-            found = _percentile(times, share)
+            found = percentile(times, share)
             claims.append(
                 Claim(f"time-{contacts}-{mu:g}-{name}", f"clip, {kind}: {name} of W + solve + "
                       f"correction within {1e3 * most:g} ms", f"{paper:g} ms", 1e3 * found, "ms",
                       found <= most)
             )  # fmt: skip
-    low, high = (_median(one_way(p, result.counted[20, mu], 20)) for mu in (0.2, 0.8))
+    low, high = (median(one_way(p, result.counted[20, mu], 20)) for mu in (0.2, 0.8))
     many = [result.pads[MANY, mu] for mu in p.frictions if (MANY, mu) in result.pads]
-    slow = max((_percentile(each.handling, 99.0) for each in many), default=np.nan)
+    slow = max((percentile(each.handling, 99.0) for each in many), default=np.nan)
     timed = [*result.counted.values(), *result.uncapped.values(), *result.pads.values()]
     residual = max(float(each.residual.max()) for each in timed)
     whole = np.concatenate([each.whole for each in result.uncapped.values()])
@@ -332,9 +260,9 @@ def check(result: Result) -> list[Claim]:
         Claim("residual", f"every step that is timed is solved to {TOLERANCE:g}", "–", residual,
               "", residual <= TOLERANCE),
         Claim("time-snap-median", f"{snap}: median of the whole step within 1 ms", "–",
-              1e3 * _median(whole), "ms", _median(whole) <= TICK),
+              1e3 * median(whole), "ms", median(whole) <= TICK),
         Claim("time-snap-p99", f"{snap}: p99 of the whole step within 1 ms", "–",
-              1e3 * _percentile(whole, 99.0), "ms", _percentile(whole, 99.0) <= TICK),
+              1e3 * percentile(whole, 99.0), "ms", percentile(whole, 99.0) <= TICK),
     ]  # fmt: skip
     for rate in p.rates:
         off = max(rms(result.felt[mu, "problem", rate], result.single[mu]) for mu in p.frictions)
@@ -365,15 +293,6 @@ def _jumps(
     return jump(force) / last, jump(force - result.single[mu]) / last
 
 
-def _median(values: Array) -> float:
-    return _percentile(values, 50.0)
-
-
-def _percentile(values: Array, share: float) -> float:
-    """A percentile; NaN of nothing."""
-    return float(np.percentile(values, share)) if len(values) else float("nan")
-
-
 def beside(result: Result) -> list[Reading]:
     """Steps of the clip and of pads; errors and jumps of all schemes."""
     p, rows = result.params, []
@@ -381,14 +300,14 @@ def beside(result: Result) -> list[Reading]:
         off = one_way(p, timing, contacts, on=False)
         for name, share in (("median", 50.0), ("p99", 99.0)):
             what, who = f"pulled off: W + solve + correction, {name}", f"{contacts} contacts"
-            rows.append(Reading(what, f"{who}, μ = {mu:g}", 1e3 * _percentile(off, share), "ms"))
+            rows.append(Reading(what, f"{who}, μ = {mu:g}", 1e3 * percentile(off, share), "ms"))
     for mu, timing in result.uncapped.items():
         late = 100.0 * float(np.mean(timing.whole > TICK))
         who = f"clip, μ = {mu:g}"
         rows += [
             Reading("contacts, most", who, float(timing.contacts.max()), ""),
-            Reading("W + solve + correction, median", who, 1e3 * _median(timing.handling), "ms"),
-            Reading("whole step, median", who, 1e3 * _median(timing.whole), "ms"),
+            Reading("W + solve + correction, median", who, 1e3 * median(timing.handling), "ms"),
+            Reading("whole step, median", who, 1e3 * median(timing.whole), "ms"),
             Reading("whole step, worst", who, 1e3 * float(timing.whole.max()), "ms"),
             Reading("steps above 1 ms", who, late, "%"),
         ]
@@ -397,10 +316,15 @@ def beside(result: Result) -> list[Reading]:
             Reading(
                 "W + solve + correction, median",
                 f"pad, {contacts} contacts, μ = {mu:g}",
-                1e3 * _median(timing.handling),
+                1e3 * median(timing.handling),
                 "ms",
             )
         )
+    for contacts, both in result.cold.items():
+        for who, seconds in zip(("tangere", "Siconos"), both, strict=True):
+            rows.append(
+                Reading(f"solve from no forces, pad, {contacts} contacts", who, 1e3 * seconds, "ms")
+            )
     for mu, exact in result.single.items():
         for rate in p.rates:
             own = jump(exact) / jump(result.felt[mu, "last", rate])
@@ -440,7 +364,9 @@ def _times(result: Result) -> Figure:
     figure, (left, right) = canvas(
         "Time of contact handling: W + solve + correction. Left: a clip is pushed on a pipe and "
         "pulled off again; dashed: the times in the paper, on a computer of 2005. Right: a soft "
-        "pad on a floor, median and 99th percentile by the number of contacts; crosses: the paper.",
+        "pad on a floor by its number of contacts: median and, dotted, 99th percentile; the solve "
+        "of such a problem alone, from no forces to 1e-8 by each solver's own measure, ours and "
+        "Siconos' (NSGS); crosses: the paper.",
         columns=2,
         size=(8.6, 3.5),
     )
@@ -449,10 +375,10 @@ def _times(result: Result) -> Figure:
     for (contacts, mu, paper), colour in zip(COUNTS, colours, strict=True):
         timing = result.counted[contacts, mu]
         shown = timing.handling[:first]
-        time = TICK * (p.lead_in + np.arange(len(shown)))
+        at = TICK * (p.lead_in + np.arange(len(shown)))
         busy = timing.contacts[:first] > 0
         label = f"{contacts} contacts, μ = {mu:g}"
-        left.plot(time[busy], 1e3 * shown[busy], ".", ms=1.5, color=colour, label=label)
+        left.plot(at[busy], 1e3 * shown[busy], ".", ms=1.5, color=colour, label=label)
         left.axhline(paper, ls="--", lw=0.8, color=INK if mu > 0.0 else FAINT)
     left.set_xlabel("time [s]")
     left.set_ylabel("contact handling [ms]")
@@ -462,10 +388,15 @@ def _times(result: Result) -> Figure:
     for mu, colour in zip(p.frictions, colours, strict=False):
         counts = [contacts for contacts, friction in result.pads if friction == mu]
         times = [result.pads[contacts, mu].handling for contacts in counts]
-        middle = 1e3 * np.array([_median(each) for each in times])
-        tail = 1e3 * np.array([_percentile(each, 99.0) for each in times])
+        middle = 1e3 * np.array([median(each) for each in times])
+        tail = 1e3 * np.array([percentile(each, 99.0) for each in times])
         right.plot(counts, middle, "o-", color=colour, ms=4, lw=1.2, label=f"μ = {mu:g}")
         right.plot(counts, tail, ":", color=colour, lw=1.0)
+    ours, theirs = 1e3 * np.array(list(result.cold.values())).reshape(-1, 2).T
+    right.plot(list(result.cold), ours, "s--", color=INK, ms=3, lw=0.9, label="solve alone, cold")
+    if np.isfinite(theirs).all():
+        colour = COLOURS["vertex rule"]
+        right.plot(list(result.cold), theirs, "D--", color=colour, ms=3, lw=0.9, label="Siconos")
     for contacts, _, paper in COUNTS[1:]:
         right.plot([contacts], [paper], "x", color=INK, ms=7)
     right.axhline(1e3 * TICK, lw=0.8, color=FAINT)
@@ -491,13 +422,13 @@ def _forces(result: Result) -> Figure:
     )
     rate = min(p.rates)
     for (mu, exact), left, right in zip(result.single.items(), axes[::2], axes[1::2], strict=True):
-        time = np.linspace(0.0, p.seconds, len(exact), endpoint=False)
-        left.plot(time, exact, color=FAINT, lw=3.0, label="1 kHz")
+        at = np.linspace(0.0, p.seconds, len(exact), endpoint=False)
+        left.plot(at, exact, color=FAINT, lw=3.0, label="1 kHz")
         for each, colour in zip(p.rates, (COLOURS["volume"], COLOURS["signorini"]), strict=False):
             felt = result.felt[mu, "problem", each]
-            left.plot(time, felt, color=colour, lw=0.9, label=f"{each:g} Hz, problem")
+            left.plot(at, felt, color=colour, lw=0.9, label=f"{each:g} Hz, problem")
         left.text(0.97, 0.9, f"μ = {mu:g}", transform=left.transAxes, ha="right")
-        _snap(right, result, mu, rate, time)
+        _snap(right, result, mu, rate, at)
         for side in (left, right):
             side.set_xlabel("time [s]")
             side.set_ylabel("force [N]")
@@ -506,18 +437,18 @@ def _forces(result: Result) -> Figure:
     return figure
 
 
-def _snap(axes: Axes, result: Result, mu: float, rate: float, time: Array) -> None:
+def _snap(axes: Axes, result: Result, mu: float, rate: float, at: Array) -> None:
     """All schemes where the force falls fastest."""
     exact = result.single[mu]
     fall = int(np.argmin(np.diff(exact)))
     part = slice(max(0, fall - 30), fall + 45)
-    axes.plot(time[part], exact[part], color=FAINT, lw=3.0, label="1 kHz")
+    axes.plot(at[part], exact[part], color=FAINT, lw=3.0, label="1 kHz")
     colours = (COLOURS["signorini"], COLOURS["vertex rule"], COLOURS["point"])
     for scheme, colour in zip(SCHEMES, colours, strict=True):
         style = "steps-post" if scheme == "last" else "default"
         felt = result.felt[mu, scheme, rate]
         axes.plot(
-            time[part], felt[part], color=colour, lw=1.1, drawstyle=style,
+            at[part], felt[part], color=colour, lw=1.1, drawstyle=style,
             label=f"{rate:g} Hz, {scheme}",
         )  # fmt: skip
 
