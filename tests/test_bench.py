@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -371,6 +372,25 @@ def test_penalty_updates_and_fields_are_timed(monkeypatch: pytest.MonkeyPatch) -
     assert "spoon and cup: 99 % of updates within 1000 µs claimed" in result.notes[0]
 
 
+def test_contacts_of_soft_bodies_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tangere.bench import friction, soft
+
+    monkeypatch.setattr(friction, "siconos_works", lambda: False)
+    monkeypatch.setattr(soft, "STEPS", 20)
+    small = replace(
+        soft.PARAMS, height=0.0129, fine_cells=(6, 1, 1), pads=((2, 2), (3, 2)), pad_steps=20
+    )
+    result = soft.measure(1, small)
+    clips, pads, grown = (table.rows for table in result.tables)
+    assert [row["most contacts"] for row in clips] == [20, 20, 30, 48, 48]
+    assert [row["contacts"] for row in pads] == [4, 4, 6, 6]
+    assert [row["contacts"] for row in grown] == [4, 6]
+    # a pad that slides is a problem that has a solution with forces
+    assert all(0 < float(row["iterations"] or 0) for row in grown)
+    assert all(float(row["error"] or 0.0) <= friction.TOLERANCE for row in grown)
+    assert len(result.profiles) == len(clips) + len(pads)
+
+
 @pytest.mark.nojit
 def test_problems_of_friction_are_solved_and_timed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -400,10 +420,11 @@ def test_problems_of_friction_are_solved_and_timed(
 
 def test_siconos_solves_the_same_problem() -> None:
     from tangere.bench import friction
+    from tangere.experiments.siconos_solver import siconos_works
 
-    if not friction.siconos_works():
+    if not siconos_works():
         pytest.skip("Siconos is not installed")
-    (ours, theirs), ratio = friction._compare(friction._pressed(9), 1)
+    (ours, theirs), ratio = friction.compare(friction._pressed(9), 1)
     assert (ours["solver"], theirs["solver"]) == ("tangere", "Siconos")
     assert ratio > 0.0
     for row in (ours, theirs):

@@ -88,6 +88,18 @@ TINY: dict[str, dict[str, Any]] = {
         "released": 0.008,
         "seconds": 0.009,
     },
+    "contact-time": {
+        "frictions": (0.8,),
+        "height": 0.0129,
+        "fine_cells": (4, 1, 1),
+        "fine_steps": 3,
+        "pads": ((2, 2),),
+        "pad_steps": 2,
+        "lead_in": 1,
+        "cells": (6, 1, 1),
+        "rates": (250.0, 100.0),
+        "seconds": 0.02,
+    },
     "contact-delay": {
         "device_delays": (0, 1),
         "contact_periods": (2,),

@@ -24,6 +24,7 @@ NAMES = {
     "volume": "contact volume of two hulls of 8, 32 and 192 vertices, by clipping and by duality",
     "servo": "late ticks of the 1 kHz loop, alone, at work, and beside a busy Python thread",
     "friction": "frictional contact problems beside Siconos, and those of a pad that moves",
+    "soft": "contacts of a clip on a pipe and of soft pads, by their number, beside Siconos",
     "penalty": "contact update of spoon and cup, of blocks face to face, and distance fields",
     "startup": "import, first start and every later start",
     "versions": "time per step and digits beside another checkout, with --against PATH",
@@ -32,7 +33,7 @@ NAMES = {
 # The one that needs to be told what to compare with.
 VERSIONS = "versions"
 # Those that tell where the time of our steps goes.
-STAGED = ("block-tower", "resting", "heap")
+STAGED = ("block-tower", "resting", "heap", "soft")
 
 BUSY = 0.5  # load per core from which times are doubtful
 
@@ -46,6 +47,7 @@ FUNCTIONS = {
     "volume": ("pairs", "measure_volume"),
     "servo": ("servo", "measure"),
     "friction": ("friction", "measure"),
+    "soft": ("soft", "measure"),
     "penalty": ("penalty", "measure"),
     "startup": ("startup", "measure"),
     "versions": ("versions", "measure"),

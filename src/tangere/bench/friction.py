@@ -8,13 +8,8 @@ is that of the kernel.
 
 from __future__ import annotations
 
-import functools
-import json
-import subprocess
-import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +19,7 @@ from tangere._ptr import pointers, ptr
 from tangere.bench.report import Result, Row, Table, spread
 from tangere.bench.turns import Contestant, durations, median_ratio, take_turns
 from tangere.experiments.cube_toss import find_data
-from tangere.experiments.peers import SYSTEM_PYTHON
+from tangere.experiments.siconos_solver import Siconos, siconos_works
 from tangere.friction.anytime import solve_contacts
 from tangere.friction.problem import (
     Problem,
@@ -39,7 +34,6 @@ from tangere.maths.vec import Array
 OURS, THEIRS = "tangere", "Siconos"
 FILE = "friction_problems.npz"
 STORED = ("box_stack_82", "periodic_box_60", "spheres_356")
-WORKER = Path(__file__).with_name("siconos_worker.py")
 TOLERANCE = 1e-8
 CALLS = 3  # per turn
 COUNTS = (4, 8, 16, 32, 64, 128, 256)
@@ -73,7 +67,7 @@ def measure(rounds: int = 9, counts: tuple[int, ...] = COUNTS) -> Result:
     else:
         stored, worst = [], 0.0
         for name in STORED:
-            rows, ratio = _compare(load(path, name), rounds)
+            rows, ratio = compare(load(path, name), rounds)
             worst = max(worst, ratio)
             stored += [{"problem": name, **row} for row in rows]
         tables.append(Table("stored problems, from no forces", stored))
@@ -82,7 +76,7 @@ def measure(rounds: int = 9, counts: tuple[int, ...] = COUNTS) -> Result:
             notes.append(f"half of Siconos' time claimed for each; {worst:.2g} at most: {verdict}")
     grown = []
     for m in counts:
-        rows, _ = _compare(_pressed(m), rounds)
+        rows, _ = compare(_pressed(m), rounds)
         grown += [{"contacts": m, **row} for row in rows]
     tables.append(Table("a soft pad, pressed down and aside, from no forces", grown))
     moving = [_moving(m, mu, steps) for m, mu, steps, _ in PADS]
@@ -201,7 +195,7 @@ def moving_pad(m: int, mu: float, steps: int) -> tuple[Problem, Array]:
 # ---------------------------------------------------------------- solves
 
 
-def _compare(problem: Problem, rounds: int) -> tuple[list[Row], float]:
+def compare(problem: Problem, rounds: int) -> tuple[list[Row], float]:
     """Rows of ours and of theirs, both with the errors that both measure; the ratio of times."""
     scratch, answers = new_scratch(len(problem.mu)), {}
     r = np.zeros(len(problem.q))
@@ -211,7 +205,7 @@ def _compare(problem: Problem, rounds: int) -> tuple[list[Row], float]:
         answers[OURS] = solve_problem(problem, r, tolerance=TOLERANCE, scratch=scratch)
 
     contestants = [Contestant(OURS, lambda n: durations(solve, n))]
-    siconos = Siconos(problem) if siconos_works() else None
+    siconos = Siconos(problem, TOLERANCE) if siconos_works() else None
     if siconos is not None:
         contestants.append(Contestant(THEIRS, siconos.seconds))
     try:
@@ -265,68 +259,3 @@ def _time_solves(
         error, sweeps, steps = solve_contacts(p, m, ptr(r), s, tolerance, MAX_SWEEPS, True, 0)
         out[k, 0] = kernel_ns() - start
         out[k, 1], out[k, 2], out[k, 3] = error, sweeps, steps
-
-
-# ---------------------------------------------------------------- Siconos
-
-
-@functools.cache
-def siconos_works() -> bool:
-    """Whether the system's Python has Siconos."""
-    if not SYSTEM_PYTHON.exists():
-        return False
-    probe = [str(SYSTEM_PYTHON), "-c", "import siconos.numerics"]
-    return subprocess.run(probe, capture_output=True, check=False, timeout=60).returncode == 0
-
-
-class Siconos:
-    """A process that solves one problem by Siconos on request, see `siconos_worker`."""
-
-    def __init__(self, problem: Problem) -> None:
-        """Start it with a problem, dense or in blocks."""
-        from scipy import sparse
-
-        blocks = problem
-        if len(problem.starts) == 1:
-            blocks = block_problem(sparse.csr_matrix(problem.W), problem.q, problem.mu)
-        self._process: Any = subprocess.Popen(
-            [str(SYSTEM_PYTHON), str(WORKER)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "problem.npz"
-            np.savez(
-                path,
-                starts=blocks.starts,
-                columns=blocks.columns,
-                blocks=blocks.W,
-                q=blocks.q,
-                mu=blocks.mu,
-            )
-            self._ask(problem=str(path), tolerance=TOLERANCE)
-        self.forces, self.iterations = np.zeros(len(problem.q)), 0
-
-    def _ask(self, **request: Any) -> dict[str, Any]:
-        """Answer to a request."""
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
-        return answer
-
-    def seconds(self, n: int) -> list[float]:
-        """Seconds of n solves; `forces` are those of the last."""
-        answer = self._ask(calls=n)
-        self.forces, self.iterations = np.array(answer["r"]), answer["iterations"]
-        return list(answer["seconds"])
-
-    def judge(self, r: Array) -> float:
-        """Siconos' error of forces."""
-        return float(self._ask(judge=r.tolist())["error"])
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.stdin.close()
-        self._process.wait(timeout=30)
-        self._process.stdout.close()

@@ -213,6 +213,13 @@ def _edge_on_solid(
     least = d0 + meet * slope0
     if least > limits.reach or min(d0, d1) - least <= LOWER:
         return
+    # nor where the tangent there meets that of the end beyond: often near enough to see that
+    d, g = solid_distance(b, axpy(meet, way, x))
+    slope = dot(g, way)
+    start, fall = (d0, slope0) if slope > 0.0 else (d1 - slope1, slope1)
+    least = start + fall * (d - slope * meet - start) / (fall - slope)
+    if min(d0, d1) - least <= LOWER:
+        return
     first, last = _nearest(b, x, way, length)
     for k in range(2 if last - first > ALONG else 1):
         t = first if k == 0 else last

@@ -26,7 +26,7 @@ class ThinScratch(NamedTuple):
     """What the choice among up to n rows works in.
 
     | field | meaning                                                              | shape |
-    | order | rows by key                                                          | (n,)  |
+    | order | the rows, in the end those kept by key                               | (n,)  |
     | taken | 1: the row is kept                                                   | (n,)  |
     | away  | square of the distance to the nearest row kept [m²]                  | (n,)  |
     """
@@ -72,32 +72,33 @@ def thin(
     """
     n = end - first
     order, taken, away = scratch.order, scratch.taken, scratch.away
-    _sort_by_key(p, first, n, order)
-    if n <= most:
-        for k in range(n):
-            chosen[k] = order[k]
-        return n
-    size2 = _extent2(p, first, end)
-    urgent = 0
     for k in range(n):
-        taken[k], away[k] = 0, inf
-        if carried[order[k]] != 0 or predicted[order[k]] < 0.0:
-            urgent += 1
-    if urgent > most:
-        _furthest(p, n, predicted, carried, 0.0, most, size2, scratch)
-    else:
+        order[k] = first + k
+    if n > most:
+        size2 = _extent2(p, first, end)
+        urgent = 0
         for k in range(n):
+            taken[k], away[k] = 0, inf
             if carried[order[k]] != 0 or predicted[order[k]] < 0.0:
-                _take(p, n, k, size2, scratch)
-        if urgent < most:
-            limit = _nth_gap(n, predicted, most - urgent, scratch) + SAME_GAP
-            _furthest(p, n, predicted, carried, limit, most - urgent, size2, scratch)
-    count = 0
+                urgent += 1
+        if urgent > most:
+            _furthest(p, n, predicted, carried, 0.0, most, size2, scratch)
+        else:
+            for k in range(n):
+                if carried[order[k]] != 0 or predicted[order[k]] < 0.0:
+                    _take(p, n, k, size2, scratch)
+            if urgent < most:
+                limit = _nth_gap(n, predicted, most - urgent, scratch) + SAME_GAP
+                _furthest(p, n, predicted, carried, limit, most - urgent, size2, scratch)
+        n, all_rows = 0, n
+        for k in range(all_rows):
+            if taken[k] != 0:
+                order[n] = order[k]
+                n += 1
+    _sort_by_key(p, n, order)
     for k in range(n):
-        if taken[k] != 0:
-            chosen[count] = order[k]
-            count += 1
-    return count
+        chosen[k] = order[k]
+    return n
 
 
 @kernel
@@ -116,36 +117,47 @@ def _furthest(
     If none is taken yet one that carried force comes first, or the least predicted gap; ties go to
     the lower key.
     """
+    last = -1
     for _ in range(room):
         pick, best, least = -1, -1.0, inf
         for k in range(n):
             row = s.order[k]
             if s.taken[k] != 0 or not (carried[row] != 0 or predicted[row] < limit):
                 continue
+            if last >= 0:
+                s.away[k] = min(s.away[k], _distance2(p, row, s.order[last], size2))
             far = s.away[k] * (HOLDS * HOLDS if carried[row] != 0 else 1.0)
+            if far < best:
+                continue
             gap = -inf if carried[row] != 0 else predicted[row]
-            if far > best or (far == best == inf and gap < least):
+            better = far > best or (best == inf and gap < least)
+            equal = far == best and (best < inf or gap == least)
+            if better or (equal and _before(p, row, s.order[pick])):
                 pick, best, least = k, far, gap
         if pick < 0:
             return
-        _take(p, n, pick, size2, s)
+        s.taken[pick] = 1
+        last = pick
 
 
 @kernel
 def _take(p: FeaturePairs, n: int, pick: int, size2: float, s: ThinScratch) -> None:
-    """Keep a row, and note how far the others are from it.
-
-    |Δx|² + L²|Δn|², L the half diagonal of all: two planes that hold one point are not the same.
-    """
+    """Keep a row, and note how far the others are from it."""
     s.taken[pick] = 1
-    x, m = off(p.points, 6 * s.order[pick]), off(p.normal, 3 * s.order[pick])
     for k in range(n):
-        y, o = off(p.points, 6 * s.order[k]), off(p.normal, 3 * s.order[k])
-        d, turned = 0.0, 0.0
-        for i in range(3):
-            d += (y[i] - x[i]) * (y[i] - x[i])
-            turned += (o[i] - m[i]) * (o[i] - m[i])
-        s.away[k] = min(s.away[k], d + size2 * turned)
+        s.away[k] = min(s.away[k], _distance2(p, s.order[k], s.order[pick], size2))
+
+
+@kernel
+def _distance2(p: FeaturePairs, i: int, j: int, size2: float) -> float:
+    """|Δx|² + L²|Δn|², L the half diagonal of all: two planes that hold one point differ [m²]."""
+    x, m = off(p.points, 6 * j), off(p.normal, 3 * j)
+    y, o = off(p.points, 6 * i), off(p.normal, 3 * i)
+    d, turned = 0.0, 0.0
+    for q in range(3):
+        d += (y[q] - x[q]) * (y[q] - x[q])
+        turned += (o[q] - m[q]) * (o[q] - m[q])
+    return d + size2 * turned
 
 
 @kernel
@@ -184,10 +196,8 @@ def _extent2(p: FeaturePairs, first: int, end: int) -> float:
 
 
 @kernel
-def _sort_by_key(p: FeaturePairs, first: int, n: int, order: PtrI4) -> None:
+def _sort_by_key(p: FeaturePairs, n: int, order: PtrI4) -> None:
     """Order n rows by their keys: heap sort, as rows may come in any order."""
-    for k in range(n):
-        order[k] = first + k
     for k in range(n // 2 - 1, -1, -1):
         _sift(p, order, k, n)
     for k in range(n - 1, 0, -1):

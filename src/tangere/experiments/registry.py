@@ -9,6 +9,7 @@ from tangere.errors import SceneError
 from tangere.experiments import (
     contact_delay,
     cube_toss,
+    duriez2006_contact_time,
     duriez2006_delassus,
     duriez2006_friction_cone,
     duriez2006_quasi_rigid,
@@ -41,6 +42,7 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
         duriez2006_solver_time,
         duriez2006_delassus,
         duriez2006_quasi_rigid,
+        duriez2006_contact_time,
         spin_down,
         rolling,
         cube_toss,
@@ -54,7 +56,7 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
 PLANNED = frozenset(
     "spinning-top tippe-top gears insect "
     "peg-in-hole pen-in-bowl cylinder-in-pipe ball-on-cylinders cylinder-pivot guarded-motion "
-    "snap-in contact-time "
+    "snap-in "
     "jaws".split()
 )
 

@@ -49,8 +49,9 @@ from tangere.haptics.layout import (
 )
 from tangere.maths.vec import Array, dot
 
-# Preference of a contact on the body itself over all others [N].
-ON_TOOL = 1e30
+# Preference of a contact on the body itself over all others: more than any force [N], and so little
+# that forces and gaps still tell contacts apart when it is added to them.
+ON_TOOL = 1e6
 
 
 @kernel
@@ -105,13 +106,13 @@ def _choose(p: ContactWork, tool: int, group: int, chosen: PtrI4) -> int:
             chosen[count] = c.order[at]
             count += 1
         return count
-    last, last_at = 2.0 * ON_TOOL, -1
+    last, last_at = 1e300, -1
     while count < MAX_CONTACTS:
-        best, best_at = -1.0, -1
+        best, best_at = -1e300, -1
         for at in range(first, end):
             k = c.order[at]
             row = off(c.floats, NCF * k)
-            score = row[CF_FORCE] if row[CF_FORCE] > 0.0 else 1e-12 / (1e-6 + max(0.0, row[CF_GAP]))
+            score = row[CF_FORCE] if row[CF_FORCE] > 0.0 else -max(0.0, row[CF_GAP])
             if _on(p, k, tool):
                 score += ON_TOOL
             after = score < last or (score == last and at > last_at)
