@@ -104,12 +104,10 @@ class CondensedBody:
             amplitudes: Of the modes [m √kg], shape (r,).
             gravity: In the frame's axes [m/s²].
         """
-        on_surface = (self.surface_compliance, self.surface_modes, self.surface_gravity)
-        whole = (self.compliance, self.modes, self.gravity)
-        compliance, modes, weight = whole if self.surface_index is not None else on_surface
-        assert compliance is not None
-        assert modes is not None
-        assert weight is not None
+        compliance: Any = self.surface_compliance
+        modes, weight = self.surface_modes, self.surface_gravity
+        if compliance is None or modes is None or weight is None:
+            compliance, modes, weight = self.compliance, self.modes, self.gravity
         f = np.asarray(forces).ravel().astype(compliance.dtype)
         # Few nodes are touched at a time; and no BLAS, whose threads would be woken for 0.1 ms.
         loaded = np.flatnonzero(np.abs(f) > NEGLIGIBLE * np.abs(f).max(initial=0.0))

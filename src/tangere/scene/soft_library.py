@@ -228,7 +228,7 @@ def table_to_press() -> Scene:
             rotational_damping=0.2,
             max_force=30.0,
         ),
-        grip=(0.0, 0.0, 0.36),
+        grip=(0.0, 0.0, 0.34),
     )
     return scene
 

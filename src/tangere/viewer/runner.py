@@ -35,6 +35,7 @@ from tangere.viewer.frame import (
 from tangere.viewer.hand import Grip
 from tangere.viewer.method_choice import CHANGEABLE, changed, offer, offered
 from tangere.viewer.orders import Order
+from tangere.viewer.soft_surfaces import displacements_of
 from tangere.viewer.watch import REMEDY, RESET, Watch
 
 if TYPE_CHECKING:
@@ -371,6 +372,7 @@ class Runner:
             positions=np.array(simulation.positions),
             orientations=np.array(simulation.orientations),
             contacts=np.array(simulation.contacts),
+            displacements=displacements_of(simulation, self._built.scene),
             books=_books(simulation),
             step_seconds=self._step_seconds,
             real_time=0.0 if self._paused else self._real_time,
