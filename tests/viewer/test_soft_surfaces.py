@@ -156,7 +156,7 @@ def test_a_shape_that_stands_still_is_not_sent_again(stage: Stage) -> None:
 
 def test_the_scale_of_stress_follows_the_load(stage: Stage) -> None:
     least = stage.soft.most_stress
-    assert least == 500.0  # of a strain of 2 %, rounded up
+    assert least == 200.0  # of a strain of 1 %
     frame = frame_of(scene_of(), 1)
     strong = np.zeros((26, 3), np.float32)
     strong[:, 0] = 0.5 * scene_of().bodies[1].shape.surface()[0][:, 0]  # stretched by a half

@@ -35,7 +35,7 @@ STRESS_COLOURS = np.array(
     ],
     dtype=np.uint8,
 )  # fmt: skip
-LEAST_STRAIN = 0.02  # the scale goes to the stress of this strain at least
+LEAST_STRAIN = 0.01  # the scale goes to the stress of this strain at least
 FADE = 2.0  # [s] in which it forgets most of a peak
 STILL = 1e-4  # [drawing units] vertices that moved less are not sent again
 
