@@ -106,7 +106,7 @@ def test_nothing_is_said_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_senders_are_woken_in_their_loop_alone(server: Server) -> None:
     """Set from another thread, asyncio's own event may break while its loop adds a waiter."""
-    assert isinstance(server._websock_server._broadcast_buffer.message_event, LoopEvent)
+    assert isinstance(server._websock_server.get_message_buffer().message_event, LoopEvent)
 
     async def wait() -> bool:
         event = LoopEvent()

@@ -156,9 +156,11 @@ class LoopEvent(asyncio.Event):
 
     def set(self) -> None:
         """Wake those who wait, in the loop alone."""
-        with contextlib.suppress(RuntimeError):
+        try:
             asyncio.get_running_loop()
-            super().set()
+        except RuntimeError:
+            return
+        super().set()
 
 
 def _wake_in_loop(server: Server) -> None:
@@ -167,9 +169,8 @@ def _wake_in_loop(server: Server) -> None:
     The library sets their event from the thread that draws, which asyncio does not allow, and then
     once more in the loop: the former sometimes ended the page ("deque mutated during iteration").
     """
-    buffer: Any = getattr(getattr(server, "_websock_server", None), "_broadcast_buffer", None)
-    if buffer is not None:
-        buffer.message_event = LoopEvent()
+    sender: Any = server._websock_server
+    sender.get_message_buffer().message_event = LoopEvent()
 
 
 @contextlib.contextmanager
