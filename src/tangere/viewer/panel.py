@@ -490,7 +490,7 @@ class Panel:
         if stage.soft.most_stress > 0.0:
             lines.append(
                 f"soft body: {_swatches(STRESS_COLOURS)}<br>"
-                f"0 to {si(stage.soft.most_stress, 'Pa')} of von Mises stress, linear"
+                f"0 to {si(stage.soft.most_stress, 'Pa')} and more of von Mises stress, linear"
             )
         return f'<div style="{SMALL};padding-top:0.5em">{"<br>".join(lines)}</div>'
 

@@ -3,7 +3,8 @@
 The session sends how far every surface vertex is from its place at rest, in the axes of the body:
 so a body that moves as a whole costs one pose. Stress follows from that on the page. The page's
 library knows one colour a mesh, so that a surface is one mesh a colour, each of the triangles whose
-stress lies in its range. The scale is linear and follows the largest stress of late.
+stress lies in its range. The scale is linear and follows the high stresses of late; a few spots,
+such as under a ball, may have more.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ STRESS_COLOURS = np.array(
     dtype=np.uint8,
 )  # fmt: skip
 LEAST_STRAIN = 0.01  # the scale goes to the stress of this strain at least
+HIGH = 0.98  # … and has this share of the vertices on it
 FADE = 2.0  # [s] in which it forgets most of a peak
 STILL = 1e-4  # [drawing units] vertices that moved less are not sent again
 
@@ -80,7 +82,8 @@ class SoftSurfaces:
     """All soft bodies of a scene, as drawn.
 
     Attributes:
-        most_stress: That the last colour stands for [Pa]; 0: there is no soft body.
+        most_stress: Where the last colour ends, which also stands for more [Pa]; 0: there is no
+            soft body.
     """
 
     def __init__(self, server: Server, send: Callable[[Any, str, Any], None]) -> None:
@@ -127,7 +130,8 @@ class SoftSurfaces:
             return
         passed, self._time = max(0.0, frame.time - self._time), frame.time
         self._peak *= float(np.exp(-passed / FADE))
-        self._peak = max(self._peak, *(float(stress.max()) for *_, stress in stresses))
+        high = [float(np.quantile(stress, HIGH)) for *_, stress in stresses]
+        self._peak = max(self._peak, *high)
         before, self.most_stress = self.most_stress, round_up(max(self._peak, self._least))
         for surface, u, stress in stresses:
             moved = float(np.abs(u - surface.shown).max()) * self._scale > STILL
