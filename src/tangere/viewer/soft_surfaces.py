@@ -158,22 +158,55 @@ class SoftSurfaces:
 
     def _deform(self, surface: Surface, u: Array, stress: Array) -> None:
         surface.shown = u
-        points = ((surface.rest + u) * self._scale).astype(np.float32)
-        levels = stress_levels(stress[surface.triangles].mean(axis=1), self.most_stress)
-        for level, mesh in enumerate(surface.meshes):
-            chosen = surface.triangles[levels == level]
-            if len(chosen):
-                used, faces = np.unique(chosen, return_inverse=True)
-                self._send(mesh, "vertices", points[used])
-                self._send(mesh, "faces", faces.reshape(-1, 3).astype(np.uint32))
-            self._send(mesh, "visible", bool(len(chosen)))
+        points = (surface.rest + u) * self._scale
+        parts = bands(points, stress, surface.triangles, self.most_stress)
+        for mesh, (vertices, faces) in zip(surface.meshes, parts, strict=True):
+            if len(faces):
+                self._send(mesh, "vertices", vertices.astype(np.float32))
+                self._send(mesh, "faces", faces.astype(np.uint32))
+            self._send(mesh, "visible", bool(len(faces)))
 
 
-def stress_levels(stress: Array, most: float) -> NDArray[np.int64]:
-    """Colour index of every stress, linear from none to `most` [Pa]."""
-    count = len(STRESS_COLOURS)
-    levels: NDArray[np.int64] = np.minimum((stress / most * count).astype(np.int64), count - 1)
-    return levels
+def bands(
+    points: Array, stress: Array, triangles: NDArray[Any], most: float
+) -> list[tuple[Array, NDArray[Any]]]:
+    """The surface cut along lines of equal stress: vertices and triangles of every colour.
+
+    Colours have equal shares of 0 … `most` [Pa]; the last has all above as well.
+    """
+    parts = []
+    for bound in most / len(STRESS_COLOURS) * np.arange(1, len(STRESS_COLOURS)):
+        points, stress, below, triangles = _cut(points, stress, triangles, bound)
+        parts.append(below)
+    found = []
+    for part in (*parts, triangles):
+        used, faces = np.unique(part, return_inverse=True)
+        found.append((points[used], faces.reshape(-1, 3)))
+    return found
+
+
+def _cut(
+    points: Array, values: Array, triangles: NDArray[Any], bound: float
+) -> tuple[Array, Array, NDArray[Any], NDArray[Any]]:
+    """Cut triangles where the value is `bound`: points and values with new ones; below, above."""
+    over = values[triangles] >= bound
+    count = over.sum(axis=1)
+    below, above = [triangles[count == 0]], [triangles[count == 3]]
+    for one, rest, over_one in ((above, below, True), (below, above, False)):
+        # one corner is on its own side: a (tip), and the other two, b and c, are opposite
+        chosen = count == (1 if over_one else 2)
+        alone = (over[chosen] == over_one).argmax(axis=1)
+        turned = (alone[:, None] + np.arange(3)) % 3
+        a, b, c = np.take_along_axis(triangles[chosen], turned, axis=1).T
+        ab, ac = len(points) + np.arange(2 * len(a)).reshape(2, -1)
+        for end in (b, c):
+            share = (bound - values[a]) / (values[end] - values[a])
+            new = points[a] + share[:, None] * (points[end] - points[a])
+            points = np.concatenate((points, new))
+        values = np.concatenate((values, np.full(2 * len(a), bound)))
+        one.append(np.column_stack((a, ab, ac)))
+        rest += [np.column_stack((ab, b, c)), np.column_stack((ab, c, ac))]
+    return points, values, np.concatenate(below), np.concatenate(above)
 
 
 def _stress(surface: Surface, u: Array) -> Array:
