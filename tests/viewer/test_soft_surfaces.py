@@ -82,6 +82,7 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def stage(server: Server) -> Stage:
     stage = Stage(server)
+    stage.soft.interval = 0.0
     stage.load(scene_of())
     return stage
 
@@ -170,6 +171,20 @@ def test_a_shape_that_stands_still_is_not_sent_again(stage: Stage) -> None:
     sent = dict(stage._sent)
     stage.show(frame)
     assert all(stage._sent[key] is value for key, value in sent.items())
+
+
+def test_shapes_are_sent_at_most_so_often(stage: Stage) -> None:
+    stage.soft.interval = 1e3
+    frame = frame_of(scene_of(), 10)
+    stage.show(frame)
+    meshes = [mesh for _, mesh in stage.soft.nodes()]
+    first = [mesh.vertices for mesh in meshes]
+    moved = replace(frame, displacements=2.0 * frame.displacements)
+    stage.show(moved)
+    assert all(mesh.vertices is before for mesh, before in zip(meshes, first, strict=True))
+    stage.soft.interval = 0.0
+    stage.show(moved)
+    assert any(mesh.vertices is not before for mesh, before in zip(meshes, first, strict=True))
 
 
 def test_the_scale_of_stress_follows_the_load(stage: Stage) -> None:

@@ -9,6 +9,7 @@ such as under a ball, may have more.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,7 @@ STRESS_COLOURS = np.array(
 LEAST_STRAIN = 0.01  # the scale goes to the stress of this strain at least
 HIGH = 0.98  # … and has this share of the vertices on it
 FADE = 2.0  # [s] in which it forgets most of a peak
+INTERVAL = 1.0 / 15.0  # [s] between two shapes of a body: some 100 kB each
 STILL = 1e-4  # [drawing units] vertices that moved less are not sent again
 
 
@@ -76,6 +78,10 @@ class Surface:
     triangles: IntArray
     shown: Array
     """Displacements as drawn [m]."""
+    most: float = 0.0
+    """Scale of stress as drawn [Pa]."""
+    sent: float = -np.inf
+    """When [s]."""
 
 
 class SoftSurfaces:
@@ -84,6 +90,7 @@ class SoftSurfaces:
     Attributes:
         most_stress: Where the last colour ends, which also stands for more [Pa]; 0: there is no
             soft body.
+        interval: At least so long between two shapes of a body, on the wall [s].
     """
 
     def __init__(self, server: Server, send: Callable[[Any, str, Any], None]) -> None:
@@ -100,6 +107,7 @@ class SoftSurfaces:
         self._least = 0.0
         self._peak, self._time = 0.0, 0.0
         self.most_stress = 0.0
+        self.interval = INTERVAL
 
     def load(self, scene: Scene, scale: float) -> None:
         """Draw the soft bodies of another scene at rest; `scale`: drawing units per metre."""
@@ -132,10 +140,12 @@ class SoftSurfaces:
         self._peak *= float(np.exp(-passed / FADE))
         high = [float(np.quantile(stress, HIGH)) for *_, stress in stresses]
         self._peak = max(self._peak, *high)
-        before, self.most_stress = self.most_stress, round_up(max(self._peak, self._least))
+        self.most_stress = round_up(max(self._peak, self._least))
+        now = time.monotonic()
         for surface, u, stress in stresses:
             moved = float(np.abs(u - surface.shown).max()) * self._scale > STILL
-            if moved or before != self.most_stress:
+            if (moved or surface.most != self.most_stress) and now - surface.sent >= self.interval:
+                surface.sent = now
                 self._deform(surface, u, stress)
 
     def _add(self, body: Body) -> Surface:
@@ -157,7 +167,7 @@ class SoftSurfaces:
         return Surface(body, frame, meshes, np.asarray(rest), triangles, shown)
 
     def _deform(self, surface: Surface, u: Array, stress: Array) -> None:
-        surface.shown = u
+        surface.shown, surface.most = u, self.most_stress
         points = (surface.rest + u) * self._scale
         parts = bands(points, stress, surface.triangles, self.most_stress)
         for mesh, (vertices, faces) in zip(surface.meshes, parts, strict=True):
@@ -191,21 +201,23 @@ def _cut(
     """Cut triangles where the value is `bound`: points and values with new ones; below, above."""
     over = values[triangles] >= bound
     count = over.sum(axis=1)
-    below, above = [triangles[count == 0]], [triangles[count == 3]]
-    for one, rest, over_one in ((above, below, True), (below, above, False)):
-        # one corner is on its own side: a (tip), and the other two, b and c, are opposite
-        chosen = count == (1 if over_one else 2)
-        alone = (over[chosen] == over_one).argmax(axis=1)
-        turned = (alone[:, None] + np.arange(3)) % 3
-        a, b, c = np.take_along_axis(triangles[chosen], turned, axis=1).T
-        ab, ac = len(points) + np.arange(2 * len(a)).reshape(2, -1)
-        for end in (b, c):
-            share = (bound - values[a]) / (values[end] - values[a])
-            new = points[a] + share[:, None] * (points[end] - points[a])
-            points = np.concatenate((points, new))
-        values = np.concatenate((values, np.full(2 * len(a), bound)))
-        one.append(np.column_stack((a, ab, ac)))
-        rest += [np.column_stack((ab, b, c)), np.column_stack((ab, c, ac))]
+    # Corner a of a cut triangle is alone on its side; b and c are on the other.
+    cut = (count == 1) | (count == 2)
+    alone = (over[cut] == (count[cut] == 1)[:, None]).argmax(axis=1)
+    turned = (alone[:, None] + np.arange(3)) % 3
+    a, b, c = np.take_along_axis(triangles[cut], turned, axis=1).T
+    ends = np.stack((np.concatenate((a, a)), np.concatenate((b, c)))).astype(np.int64)
+    edges, new = np.unique(ends.min(0) * len(points) + ends.max(0), return_inverse=True)
+    i, j = np.divmod(edges, len(points))
+    share = (bound - values[i]) / (values[j] - values[i])
+    ab, ac = len(points) + new.reshape(2, -1)
+    points = np.concatenate((points, points[i] + share[:, None] * (points[j] - points[i])))
+    values = np.concatenate((values, np.full(len(edges), bound)))
+    tips = np.column_stack((a, ab, ac))
+    rest = np.stack((np.column_stack((ab, b, c)), np.column_stack((ab, c, ac))))
+    up = count[cut] == 1  # the tip is above
+    below = (triangles[count == 0], tips[~up], *rest[:, up])
+    above = (triangles[count == 3], tips[up], *rest[:, ~up])
     return points, values, np.concatenate(below), np.concatenate(above)
 
 
