@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from tangere.devices.browser import Page as Hand
-from tangere.viewer.app import described, page_builder, page_scenes
+from tangere.viewer.app import described, page_builder, page_scenes, preferred_method
 from tangere.viewer.frame import Settings
-from tangere.viewer.held_session import Touch
+from tangere.viewer.held_session import HeldSession
 from tangere.viewer.host import Host, Source
 from tangere.viewer.runner import Runner
 
@@ -68,6 +68,10 @@ PICTURES = {
     "slope": Picture("slope", 0.4),
     "stick-slip": Picture("stick-slip", 1.4),
     "spinning-top": Picture("spinning-top", 0.5),
+    "clip": Picture("clip", 2.0, way=(0.0, 0.0, -0.0195)),
+    "table": Picture("table", 2.0, way=(0.0, 0.0, -0.045)),
+    "soft-block": Picture("soft-block", 2.0, way=(0.0, 0.0, -0.03)),
+    "snap": Picture("clip", 2.0, size=(1400, 950), panel=True, way=(0.0, 0.0, -0.0195)),
 }
 
 
@@ -100,10 +104,10 @@ def draw(browser: Any, name: str, picture: Picture) -> Path:
 def at_its_moment(picture: Picture) -> Iterator[Source]:
     """The scene at its time, paused."""
     first, plain = page_scenes(picture.scene)
-    settings = Settings(first)
-    source: Runner | Touch
+    settings = Settings(first, method=preferred_method(first))
+    source: Runner | HeldSession
     if plain(first).tools:
-        source = Touch(settings, plain)
+        source = HeldSession(settings, plain)
         source.start()
         lead_the_hand(source, np.array(picture.way), picture.seconds)
         source.pause(True)
@@ -119,7 +123,7 @@ def at_its_moment(picture: Picture) -> Iterator[Source]:
         source.stop()
 
 
-def lead_the_hand(touch: Touch, way: np.ndarray, seconds: float) -> None:
+def lead_the_hand(touch: HeldSession, way: np.ndarray, seconds: float) -> None:
     """Move the first hand along a straight way, slow at both ends."""
     sheet = touch.description.tools[0]
     turn = touch.session.scene.tools[0].orientation

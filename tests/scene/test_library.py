@@ -17,6 +17,7 @@ EXPECTED = {
     *("peg-and-hole", "pyramid", "spoon-and-cup", "two-hands"),
     *("arch", "blocks", "block-tower", "card-house", "dominoes", "falling-cube", "heap"),
     *("mixed-shapes", "slope", "spinning-block", "spinning-top", "stick-slip", "wall"),
+    *("clip", "soft-block", "table"),
 }
 # Bodies may start in touch; positions are written with a few rounded products.
 TOUCH = 1e-12

@@ -63,6 +63,15 @@ def test_a_soft_block_rests_on_the_floor() -> None:
 
 
 @pytest.mark.nojit
+def test_a_soft_block_deep_in_the_floor_is_pushed_out() -> None:
+    """A hand may have pushed it there between two steps: 5 mm, at 0.1 m/s."""
+    sim = tg.Simulation(on_floor(height=-5e-3), method="signorini", dt=1e-3)
+    sim.step(100)
+    vertices = sim["soft"].vertices  # type: ignore[attr-defined]
+    assert vertices[:, 2].min() > -1e-6
+
+
+@pytest.mark.nojit
 def test_books_explain_every_joule_of_a_drop() -> None:
     """Vibrating and static parts, friction and impact: the books close to rounding."""
     scene = on_floor(height=2e-3, velocity=(0.3, 0.0, 0.0), modes=6)

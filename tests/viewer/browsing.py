@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
 import threading
@@ -93,6 +94,14 @@ def open_page(address: str) -> Iterator[tuple[Any, list[str]]]:
         page.add_style_tag(content=".mantine-Notifications-root { display: none }")
         yield page, complaints
         browser.close()
+
+
+def picture(page: Any, what: str) -> np.ndarray:
+    """Pixels of the first element of that kind, shape (height, width, 3)."""
+    from PIL import Image
+
+    png = page.locator(what).first.screenshot(timeout=1000 * PATIENCE)
+    return np.asarray(Image.open(io.BytesIO(png)).convert("RGB"), dtype=int)
 
 
 def on_screen(point: np.ndarray, box: dict[str, float]) -> tuple[float, float]:

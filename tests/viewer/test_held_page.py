@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from viewer.browsing import PATIENCE, needs_chromium, on_screen, open_page, showing
+from viewer.browsing import PATIENCE, needs_chromium, on_screen, open_page, picture, showing
 
 from tangere.contact.penalty.options import Penalty
 from tangere.haptics.layout import FAULT_STALE
@@ -57,10 +56,7 @@ class Held:
         self.page.get_by_text(folder, exact=True).first.click()
 
     def picture(self, what: str) -> np.ndarray:
-        from PIL import Image
-
-        png = self.page.locator(what).first.screenshot(timeout=1000 * PATIENCE)
-        return np.asarray(Image.open(io.BytesIO(png)).convert("RGB"), dtype=int)
+        return picture(self.page, what)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -12,7 +14,15 @@ from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
 from tangere.errors import SceneError
-from tangere.viewer.server import HOST, PORTS_TRIED, Server, close_server, free_port, open_server
+from tangere.viewer.server import (
+    HOST,
+    PORTS_TRIED,
+    LoopEvent,
+    Server,
+    close_server,
+    free_port,
+    open_server,
+)
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +102,20 @@ def test_nothing_is_said_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> 
     close_server(server)
     said = capsys.readouterr()
     assert said.out + said.err == ""
+
+
+def test_senders_are_woken_in_their_loop_alone(server: Server) -> None:
+    """Set from another thread, asyncio's own event may break while its loop adds a waiter."""
+    assert isinstance(server._websock_server.get_message_buffer().message_event, LoopEvent)
+
+    async def wait() -> bool:
+        event = LoopEvent()
+        other = threading.Thread(target=event.set)
+        other.start()
+        other.join()
+        untouched = not event.is_set()
+        asyncio.get_running_loop().call_soon(event.set)
+        await asyncio.wait_for(event.wait(), 10.0)
+        return untouched
+
+    assert asyncio.run(wait())

@@ -16,7 +16,7 @@ from tangere.steppers.stepper import CONTACT_COLUMNS
 from tangere.viewer.frame import TOOL, Books, Frame, Pull, Servo, history_dtype
 from tangere.viewer.snapshot import Block, Room
 
-ROOM = Room(bodies=5, tools=2, contacts=8, history=10)
+ROOM = Room(bodies=5, tools=2, contacts=8, history=10, vertices=6)
 
 
 @pytest.fixture
@@ -44,6 +44,7 @@ def frame_of(number: int, bodies: int = 4, contacts: int = 3) -> Frame:
         positions=np.full((bodies, 3), float(number)),
         orientations=np.full((bodies, 4), float(number)),
         contacts=table,
+        displacements=np.full((number % 7, 3), float(number), np.float32),
         steps=number,
         step_seconds=1e-6 * number,
         real_time=0.5,
@@ -168,6 +169,7 @@ def test_a_scene_of_another_size_needs_another_block() -> None:
     assert ROOM.holds(Room(3, 2, 8, 10))
     assert not ROOM.holds(Room(6, 2, 8, 10))
     assert not ROOM.holds(Room(3, 1, 8, 10))
+    assert not ROOM.holds(Room(3, 2, 8, 10, vertices=7))
 
 
 def _write_for(name: str, seconds: float) -> None:

@@ -45,6 +45,8 @@ CACHE_FORMAT = "tangere-compliance-1"
 GIB = 2.0**30
 # Right-hand sides solved at once.
 BLOCK = 32
+# Forces so much smaller than the largest are not drawn: far below what single precision shows.
+NEGLIGIBLE = 1e-9
 # Components this close to the largest count as equally large when the sign of a mode is fixed:
 # symmetric bodies have several, and rounding must not choose among them.
 EQUAL = 1e-6
@@ -102,14 +104,18 @@ class CondensedBody:
             amplitudes: Of the modes [m √kg], shape (r,).
             gravity: In the frame's axes [m/s²].
         """
-        f, g = np.asarray(forces).ravel(), np.asarray(gravity)
-        if self.surface_compliance is None or self.surface_modes is None:
-            u = self.compliance @ f + amplitudes @ self.modes + self.gravity @ g
-            drawn: Array = u.reshape(-1, 3)[self.surface_index]
-            return drawn
-        u = self.surface_compliance @ f.astype(np.float32) + amplitudes @ self.surface_modes
-        drawn = (u + self.surface_gravity @ g).reshape(-1, 3)
-        return drawn
+        compliance: Any = self.surface_compliance
+        modes, weight = self.surface_modes, self.surface_gravity
+        if compliance is None or modes is None or weight is None:
+            compliance, modes, weight = self.compliance, self.modes, self.gravity
+        f = np.asarray(forces).ravel().astype(compliance.dtype)
+        # Few nodes are touched at a time; and no BLAS, whose threads would be woken for 0.1 ms.
+        loaded = np.flatnonzero(np.abs(f) > NEGLIGIBLE * np.abs(f).max(initial=0.0))
+        u = np.einsum("ji,j->i", compliance.T[loaded], f[loaded])
+        u = u + np.einsum("r,ri->i", amplitudes, modes)
+        u += np.einsum("ij,j->i", weight, np.asarray(gravity))
+        drawn: Array = u.reshape(-1, 3)
+        return drawn if self.surface_index is None else drawn[self.surface_index]
 
 
 def condense(
@@ -178,7 +184,8 @@ def condense(
         modes=stored["modes"],
         gravity=stored["gravity"],
         modal_gravity=stored["modal_gravity"],
-        surface_compliance=stored["surface_compliance"] if drawn else None,
+        # by columns, each of which is the answer to one force
+        surface_compliance=np.asfortranarray(stored["surface_compliance"]) if drawn else None,
         surface_modes=stored["surface_modes"] if drawn else None,
         surface_gravity=stored["surface_gravity"] if drawn else None,
     )

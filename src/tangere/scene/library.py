@@ -15,6 +15,7 @@ from tangere.geometry.checks import hint, integer, number, show
 from tangere.geometry.shapes import Box, Capsule, Compound, Cone, Convex, Cylinder, Mesh, Sphere
 from tangere.haptics.coupling import VirtualCoupling
 from tangere.scene.scene import Material, Scene
+from tangere.scene.soft_library import clip_to_snap, soft_block, table_to_press
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -545,6 +546,7 @@ SCENES: dict[str, Entry] = {
     "blocks": Entry("six blocks to push and to stack, with a shovel in your hand", blocks),
     "block-tower": Entry("thirteen blocks on top of each other", block_tower),
     "card-house": Entry("three storeys of leaning cards", card_house),
+    "clip": Entry("a soft clip in your hand, to snap onto a pipe", clip_to_snap, "signorini"),
     "dominoes": Entry("a row of twenty dominoes, the first one falling", dominoes),
     "falling-cube": Entry("a tilted cube drops and comes to rest", falling_cube),
     "heap": Entry("sixty mixed shapes fall into a bin", heap),
@@ -552,10 +554,12 @@ SCENES: dict[str, Entry] = {
     "peg-and-hole": Entry("a peg in your hand and a hole 1 mm wider all round", peg_and_hole),
     "pyramid": Entry("a small pyramid of six blocks to push over", pyramid),
     "slope": Entry("four blocks of different friction on a slope", slope),
+    "soft-block": Entry("a ball in your hand, to poke a block of jelly", soft_block, "signorini"),
     "spinning-block": Entry("a block slides and spins until friction stops both", spinning_block),
     "spinning-top": Entry("a cone spins on its tip", spinning_top),
     "spoon-and-cup": Entry("a spoon in your hand, above a cup", spoon_and_cup, "penalty"),
     "stick-slip": Entry("a block pulled through a spring sticks and slips in turn", stick_slip),
+    "table": Entry("a soft table in your hand, to press on the floor", table_to_press, "signorini"),
     "two-hands": Entry("six blocks between two shovels, one for each hand", two_hands),
     "wall": Entry("fifty blocks in running bond", wall),
 }

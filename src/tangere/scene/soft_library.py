@@ -1,6 +1,7 @@
-"""Scenes with soft bodies: a clip that snaps onto a pipe, rigid or soft.
+"""Scenes with soft bodies: a clip that snaps onto a pipe, a table, a block.
 
-The clip of [DURIEZ2006] as a C-ring of polyethylene. Its parts are named by `fem.grids`.
+Clip and table are those of [DURIEZ2006], the clip as a C-ring of polyethylene. Their parts are
+named by `fem.grids`.
 """
 
 from __future__ import annotations
@@ -10,9 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tangere.fem.grids import clip, ends, inner_wall, near_top, outer_wall, tube
+from tangere.fem.grids import (
+    box_grid,
+    clip,
+    ends,
+    feet,
+    inner_wall,
+    near_top,
+    outer_wall,
+    table,
+    top_centre,
+    tube,
+)
 from tangere.geometry.checks import positive
-from tangere.geometry.shapes import Box, Cylinder
+from tangere.geometry.shapes import Box, Cylinder, Sphere
 from tangere.haptics.coupling import VirtualCoupling
 from tangere.scene.scene import Material, Scene
 
@@ -22,6 +34,7 @@ if TYPE_CHECKING:
     from tangere.geometry.tetmesh import TetMesh
     from tangere.maths.vec import Array, IntArray
 
+EARTH = (0.0, 0.0, -9.81)  # [m/s²]
 RADIUS = 0.010  # of the pipe, and of the clip inside [m]
 MOUTH = 50.0 * pi / 180.0  # half the opening angle of the clip's mouth [rad]
 CLIP_CELLS = (60, 2, 2)
@@ -164,3 +177,95 @@ def _inertia(ring: TetMesh) -> Array:
         d = at - centre
         total += inertia + mass * (d @ d * np.eye(3) - np.outer(d, d))
     return total
+
+
+# ---------------------------------------------------------------- to play with
+
+
+def clip_to_snap() -> Scene:
+    """The clip in hand, 6 mm above a pipe that lies on the floor, to be pushed onto it.
+
+    Past its peak the push falls off by 0.9 N/mm, faster than a hand of 500 N/m gives way: the clip
+    snaps.
+    """
+    hand = VirtualCoupling(
+        stiffness=500.0,
+        damping=2.0,
+        rotational_stiffness=1.0,
+        rotational_damping=0.005,
+        max_force=15.0,
+    )
+    scene = clip_on_pipe(height=0.024, coupling=hand, gravity=EARTH)
+    scene.add_floor(height=-RADIUS, material="plastic")
+    return scene
+
+
+def table_to_press() -> Scene:
+    """The table of [DURIEZ2006] in soft foam, held by the middle of its top, 2 cm above the floor.
+
+    Pressed down, its legs bend and its feet slide outwards; with three times the friction they
+    stick. Of 1 GPa, as in the paper, it would give way by a few micrometres to a hand.
+    """
+    scene = Scene(gravity=EARTH)
+    foam = scene.add_material("foam", Material(0.1, 0.1))
+    scene.add_floor(material=foam)
+    mesh = table()
+    scene.add_soft_body(
+        mesh,
+        young=0.2e6,
+        poisson=0.3,
+        density=40.0,
+        order=1,
+        handle=top_centre(mesh),
+        contact=feet(mesh),
+        position=(0.0, 0.0, 0.02),
+        material=foam,
+        name="table",
+        coupling=VirtualCoupling(
+            stiffness=1000.0,
+            damping=10.0,
+            rotational_stiffness=20.0,
+            rotational_damping=0.2,
+            max_force=30.0,
+        ),
+        grip=(0.0, 0.0, 0.34),
+    )
+    return scene
+
+
+def soft_block() -> Scene:
+    """A block of jelly on the floor, 10 kPa and 8 x 8 x 5 cm, and a ball in hand to poke it."""
+    size = np.array([0.08, 0.08, 0.05])
+    mesh = box_grid(size, (16, 16, 8))
+    bottom = mesh.vertices[:, 2] < -0.49 * size[2]
+    top = mesh.vertices[:, 2] > 0.49 * size[2]
+    scene = Scene(gravity=EARTH)
+    jelly = scene.add_material("jelly", Material(0.4, 0.4))
+    scene.add_floor(material=jelly)
+    scene.add_soft_body(
+        mesh,
+        young=10e3,
+        poisson=0.4,
+        density=1000.0,
+        order=1,
+        fixed=bottom,
+        contact=top,
+        position=(0.0, 0.0, 0.5 * size[2]),
+        material=jelly,
+        name="block",
+    )
+    scene.add_tool(
+        Sphere(0.015),
+        mass=0.02,
+        position=(0.0, 0.0, size[2] + 0.03),
+        material=jelly,
+        coupling=VirtualCoupling(
+            stiffness=200.0,
+            damping=1.0,
+            rotational_stiffness=0.2,
+            rotational_damping=0.002,
+            max_force=6.0,
+        ),
+        name="ball",
+    )
+    return scene

@@ -378,6 +378,17 @@ class SignoriniStepper(RigidStepper):
         rest = (each.surface_positions - c.centre[body]) @ rotation_of(c.principal[body])
         return surface_stress(rest, each.surface_triangles, u, elastic.young, elastic.poisson)
 
+    def deform_as(self, other: SignoriniStepper) -> None:
+        """Take over the shapes of the soft bodies of another step of the same scene."""
+        mine, theirs = self.problem.soft, other.problem.soft
+        if not np.array_equal(mine.model.first_node, theirs.model.first_node):
+            raise SceneError("deform_as: the soft bodies of the two have different contact nodes")
+        nodes = int(mine.model.first_node[-1])
+        for field in ("displacement", "static", "load"):
+            getattr(mine.state, field)[:nodes] = getattr(theirs.state, field)[:nodes]
+        mine.state.amplitude[:] = theirs.state.amplitude
+        mine.state.rate[:] = theirs.state.rate
+
     def _surface_displacements(self, body: int) -> tuple[Array, CondensedBody]:
         """Displacements of all surface vertices in the frame's axes [m], and what body it is."""
         soft, c = self.problem.soft, self.arrays

@@ -51,6 +51,7 @@ TOOL = np.dtype(
 TOOL_HISTORY = np.dtype(
     [
         ("felt_force", np.float64),  # sent to the hand [N]
+        ("felt_upwards", np.float64),  # its part along z
         ("contact_force", np.float64),
         ("felt_torque", np.float64),  # [N m]
         ("contact_torque", np.float64),
@@ -143,7 +144,10 @@ class Frame:
     orientations: Array
     """Shape (n, 4), (w, x, y, z)."""
     contacts: Any
-    """Rows of `CONTACT`."""
+    """Rows of `CONTACT_COLUMNS`."""
+    displacements: Any = field(default_factory=lambda: np.zeros((0, 3), np.float32))
+    """Of the surface vertices of all soft bodies, one body after the other, in the axes of their
+    shapes, shape (v, 3) [m]."""
     steps: int = 0
     """Steps since the fresh start."""
     step_seconds: float = 0.0

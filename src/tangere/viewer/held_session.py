@@ -63,6 +63,7 @@ from tangere.viewer.method_choice import (
 )
 from tangere.viewer.orders import Order
 from tangere.viewer.runner import Built, builds, carry_motion
+from tangere.viewer.soft_surfaces import displacements_of
 from tangere.viewer.words import FELT
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from tangere.trace.trace import Trace
 
 FRAME_INTERVAL = 1.0 / 60.0  # [s]
+SHAPE_INTERVAL = 1.0 / 30.0  # [s] between two looks at surfaces that deform, as the page draws
 ROW_INTERVAL = 1.0 / 200.0  # [s] between two rows of the plots
 REACH = 1.0e3  # of the page's handles: nobody drags as far [m]
 APPLIED = 1.0  # [s] that the contact loop gets to take over another coupling
@@ -125,7 +127,7 @@ class HeldSession:
         self._rows: deque[Any] = deque(maxlen=2000)
         self._newest = np.zeros(2 * NROW)
         self._take = 0
-        self._told = self._plotted = 0.0
+        self._told = self._plotted = self._shaped = 0.0
         self._turns = (time.perf_counter(), 0)
         self._contact_rate = 0.0
         self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
@@ -346,6 +348,7 @@ class HeldSession:
         self._last = np.zeros(len(self._frames), TOOL)
         self._faults = np.zeros(len(self._frames), dtype=np.int64)
         self._turns = (time.perf_counter(), session.contact.turns)
+        self._shaped = 0.0
         session.live.slow = 1.0 / self._speed
         self.description = self._describe()
         self._see(session)
@@ -414,6 +417,7 @@ class HeldSession:
             self._faults[i] |= int(tick[ROW_FAULT])
             shown, plotted = self._last[i], row["tools"][i]
             plotted["felt_force"] = np.linalg.norm(shown["coupling"][:3])
+            plotted["felt_upwards"] = -shown["coupling"][2]
             plotted["contact_force"] = np.linalg.norm(shown["contact"][:3])
             plotted["felt_torque"] = np.linalg.norm(shown["coupling"][3:])
             plotted["contact_torque"] = np.linalg.norm(shown["contact"][3:])
@@ -427,6 +431,10 @@ class HeldSession:
         if not self._last["orientation"].any():
             for shown, frame, rig in zip(self._last, self._frames, session.rigs, strict=True):
                 frame.place(shown, rig)
+        now = time.perf_counter()
+        if now - self._shaped >= SHAPE_INTERVAL:
+            self._shaped = now
+            self._displacements = displacements_of(simulation, session.scene)
         tools = self._last.copy()
         tools["faults"] = self._faults & ~(FAULT_ESCAPE if self._paused else 0)
         tools["faults"][[not info.max_force > 0.0 for info in session.infos]] &= ~FELT
@@ -441,7 +449,6 @@ class HeldSession:
         self.most_contacts = max(self.most_contacts, len(contacts))
         energy = simulation.energy
         since, turns = self._turns
-        now = time.perf_counter()
         if now - since > 0.5:
             self._contact_rate = (session.contact.turns - turns) / (now - since)
             self._turns = now, session.contact.turns
@@ -453,6 +460,7 @@ class HeldSession:
             positions=np.array(simulation.positions),
             orientations=np.array(simulation.orientations),
             contacts=contacts,
+            displacements=self._displacements,
             steps=session.contact.turns,
             real_time=0.0 if self._paused else self._contact_rate * session.contact.dt,
             speed=self._speed,

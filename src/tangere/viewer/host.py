@@ -23,6 +23,7 @@ from tangere.errors import SceneError
 from tangere.viewer.frame import Description, Frame, News
 from tangere.viewer.orders import LONGEST, Known, Order, OrderError, decoded
 from tangere.viewer.snapshot import Block, Room
+from tangere.viewer.soft_surfaces import vertex_count
 from tangere.viewer.wire import Failed, Farewell, Outbox, Ready, received
 
 INTERVAL = 1.0 / 60.0  # [s] between two frames for the page
@@ -239,7 +240,8 @@ class Host:
     def _describe(self, description: Description) -> None:
         """Send what is simulated now, with the name of a block that its frames fit in."""
         assert self._outbox is not None
-        needed = Room(len(description.scene.bodies), len(description.tools))
+        scene = description.scene
+        needed = Room(len(scene.bodies), len(description.tools), vertices=vertex_count(scene))
         if self._block is None or not self._block.room.holds(needed):
             old, self._block = self._block, Block.create(needed)
             if old is not None:

@@ -28,7 +28,14 @@ SCENE_CURVES = (
 )
 # Plots of a scene with tools: title, unit, and curves of each tool
 TOOL_PLOTS = (
-    ("force [N]", (("felt_force", "felt [N]"), ("contact_force", "of contacts [N]"))),
+    (
+        "force [N]",
+        (
+            ("felt_force", "felt [N]"),
+            ("contact_force", "of contacts [N]"),
+            ("felt_upwards", "felt upwards [N]"),
+        ),
+    ),
     ("torque [N m]", (("felt_torque", "felt [N m]"), ("contact_torque", "of contacts [N m]"))),
     (
         "energy [J]",
@@ -39,6 +46,7 @@ TOOL_PLOTS = (
         ),
     ),
 )
+DASHED = "felt_upwards"  # mostly on top of others
 TOOL_COLOURS = (("#7c28a0", "#d4702a", "#2c7a4b"), ("#146cc8", "#b3261e", "#6b7a1e"))
 
 
@@ -69,7 +77,7 @@ class Live:
             if names:
                 self._plots = [self._add_tool_plot(title, c, names) for title, c in TOOL_PLOTS]
             else:
-                curves = [(label, colour) for _, label, colour in SCENE_CURVES]
+                curves = [(label, colour, False) for _, label, colour in SCENE_CURVES]
                 self._plots = [self._add_plot("energy [J]", curves)]
 
     def take_in(self, rows: Any) -> None:
@@ -108,11 +116,13 @@ class Live:
             prefix = f"{name}: " if len(names) > 1 else ""
             colours = TOOL_COLOURS[i % len(TOOL_COLOURS)]
             labels += [
-                (f"{prefix}{label}", c) for (_, label), c in zip(curves, colours, strict=False)
+                (f"{prefix}{label}", colour, column == DASHED)
+                for (column, label), colour in zip(curves, colours, strict=False)
             ]
         return self._add_plot(title, labels)
 
-    def _add_plot(self, title: str, curves: list[tuple[str, str]]) -> Any:
+    def _add_plot(self, title: str, curves: list[tuple[str, str, bool]]) -> Any:
+        """A plot of curves, each with a label, a colour, and whether it is dashed."""
         from viser import uplot
 
         none = np.zeros(1)
@@ -120,7 +130,10 @@ class Live:
             (none,) * (1 + len(curves)),
             (
                 uplot.Series(label="t [s]"),
-                *(uplot.Series(label=label, stroke=c, width=2) for label, c in curves),
+                *(
+                    uplot.Series(label=label, stroke=colour, width=2, dash=(6, 6) if dashed else ())
+                    for label, colour, dashed in curves
+                ),
             ),
             scales={"x": uplot.Scale(time=False)},
             axes=(

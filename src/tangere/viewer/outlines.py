@@ -1,4 +1,4 @@
-"""Geometry for the eye alone: contact patches as polygons, surfaces with crisp edges.
+"""Geometry for the eye alone: patches as polygons, crisp surfaces, lines, round scales.
 
 The patch of two convex solids is the shadow of their overlap on the contact plane. Every corner of
 the overlap lies on an edge of one solid inside the other (three planes meet there, two of them of
@@ -8,7 +8,7 @@ the same solid), so clipping the edges of each by the planes of the other finds 
 from __future__ import annotations
 
 from math import copysign
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.maths.vec import Array
 
+DASHES = 3  # per polygon side of a slipping contact
 # A clipped edge may miss the other solid by this part of its size: contacts overlap by micrometres.
 SLACK = 1e-9
 CREASE = np.cos(np.radians(40.0))  # neighbouring triangles flatter than this look smooth
@@ -163,3 +164,46 @@ def crisp(vertices: Array, triangles: NDArray[np.integer]) -> tuple[Array, NDArr
     source = np.zeros(count, dtype=np.int64)
     source[group] = vertex
     return vertices[source], group.reshape(-1, 3).astype(np.uint32)
+
+
+def fans(polygons: list[Array]) -> tuple[Any, Any]:
+    """Convex polygons as one mesh: vertices and triangles."""
+    vertices, faces, first = [], [], 0
+    for polygon in polygons:
+        k = np.arange(1, len(polygon) - 1)
+        faces.append(np.column_stack((np.zeros_like(k), k, k + 1)) + first)
+        vertices.append(polygon)
+        first += len(polygon)
+    return np.concatenate(vertices).astype(np.float32), np.concatenate(faces).astype(np.uint32)
+
+
+def rim(polygon: Array, sticking: bool) -> Array:
+    """Outline of a patch as segments (n, 2, 3): closed when sticking, dashed when slipping."""
+    following = np.roll(polygon, -1, axis=0)
+    if sticking:
+        return np.stack((polygon, following), axis=1)
+    along = (following - polygon) / (2 * DASHES)
+    starts = [polygon + (2 * i) * along for i in range(DASHES)]
+    return np.concatenate([np.stack((start, start + along), axis=1) for start in starts])
+
+
+def zigzag(a: Array, b: Array, turns: int = 9, width: float = 0.05) -> Array:
+    """A coil spring seen from the side, as segments (n, 2, 3)."""
+    along = b - a
+    length = float(np.linalg.norm(along))
+    if length < 1e-9:
+        return np.stack((a, b))[None]
+    side, _ = plane_axes(along / length)
+    place = np.linspace(0.0, 1.0, 2 * turns + 1)
+    swing = np.where(np.arange(2 * turns + 1) % 2 == 0, 0.5, -0.5) * width
+    swing[[0, -1]] = 0.0
+    path = a + place[:, None] * along + swing[:, None] * side
+    return np.stack((path[:-1], path[1:]), axis=1)
+
+
+def round_up(value: float) -> float:
+    """The next of 1, 2, 5 times a power of ten, so that printed scales are round."""
+    power = 10.0 ** np.floor(np.log10(value))
+    return float(
+        next(m for m in (1.0, 2.0, 5.0, 10.0) if m * power >= (1.0 - 1e-9) * value) * power
+    )

@@ -17,6 +17,7 @@ import numpy as np
 from tangere.maths.vec import Array
 from tangere.viewer.frame import RECORD_FAILED, RECORD_RUNS, Verdict
 from tangere.viewer.live import SMALL, Live, si
+from tangere.viewer.soft_surfaces import STRESS_COLOURS
 from tangere.viewer.stage import PRESSURE_COLOURS, SLIP_COLOUR, STICK_COLOUR, Stage
 from tangere.viewer.tools import FORCE_COLOUR, TORQUE_COLOUR, Tools
 from tangere.viewer.words import (
@@ -263,6 +264,10 @@ class Panel:
                     continue
                 batch.node.on_click(self._clicker(batch.bodies))
                 batch.node.on_drag(self._dragger(batch.bodies))
+            for i, node in self._stage.soft.nodes():
+                if not bodies[i].fixed:
+                    node.on_click(self._clicker([i]))
+                    node.on_drag(self._dragger([i]))
             movable = [body.index for body in bodies if not body.fixed]
             self._chosen = max(movable, key=lambda i: float(bodies[i].position[2]), default=None)
         self._mark(description)
@@ -349,6 +354,9 @@ class Panel:
         if now - self._updated >= PLOT_INTERVAL:
             self._updated = now
             self._live.show(description, frame)
+            legend = self._legend_html(description)  # its scale of stress may have changed
+            if self._legend.content != legend:
+                self._legend.content = legend
             content = _force_html(description.tools, frame, news)
             if self._force.content != content:
                 self._force.content = content
@@ -391,7 +399,7 @@ class Panel:
         self._verdict.content = _verdict_html(description.verdict)
         self._hand_verdict.content = "".join(_sheet_verdict(sheet) for sheet in tools)
         self._about_device.content = "".join(_sheet_html(sheet) for sheet in tools)
-        self._legend.content = self._legend_html(held)
+        self._legend.content = self._legend_html(description)
 
     def _set_controls(self, description: Description) -> None:
         settings, offer = description.settings, description.offer
@@ -456,13 +464,8 @@ class Panel:
             self._said = content
             self._status.content = content
 
-    def _legend_html(self, held: bool) -> str:
-        stage = self._stage
-        swatches = "".join(
-            '<span style="display:inline-block;width:1.4em;height:0.8em;'
-            f'background:{_css(c)}"></span>'
-            for c in PRESSURE_COLOURS
-        )
+    def _legend_html(self, description: Description) -> str:
+        stage, held = self._stage, bool(description.tools)
         low, high = stage.pressure_range
         lines = [
             f'<b style="color:{_css(STICK_COLOUR)}">⟶ ▬▬</b> sticking contact, closed outline',
@@ -481,8 +484,14 @@ class Panel:
             ]
         lines += [
             f"grid cell: {si(stage.grid_cell, 'm')}",
-            f"patch: {swatches}<br>{si(low, 'Pa')} to {si(high, 'Pa')} of pressure, logarithmic",
+            f"patch: {_swatches(PRESSURE_COLOURS)}<br>"
+            f"{si(low, 'Pa')} to {si(high, 'Pa')} of pressure, logarithmic; points are darkest",
         ]
+        if stage.soft.most_stress > 0.0:
+            lines.append(
+                f"soft body: {_swatches(STRESS_COLOURS)}<br>"
+                f"0 to {si(stage.soft.most_stress, 'Pa')} and more of von Mises stress, linear"
+            )
         return f'<div style="{SMALL};padding-top:0.5em">{"<br>".join(lines)}</div>'
 
 
@@ -569,6 +578,14 @@ def _choose_from(dropdown: Any, choices: tuple[str, ...], value: str) -> None:
 
 def _key(table: Mapping[str, Any], value: Any) -> str:
     return next(key for key, entry in table.items() if entry == value)
+
+
+def _swatches(colours: Any) -> str:
+    """A strip of colours."""
+    return "".join(
+        f'<span style="display:inline-block;width:1.4em;height:0.8em;background:{_css(c)}"></span>'
+        for c in colours
+    )
 
 
 def _css(colour: Any) -> str:

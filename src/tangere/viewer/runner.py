@@ -21,6 +21,7 @@ import numpy as np
 
 from tangere.errors import SceneError
 from tangere.maths.vec import Array
+from tangere.steppers.signorini import SignoriniStepper
 from tangere.viewer.contact_controls import stability
 from tangere.viewer.frame import (
     Books,
@@ -34,6 +35,7 @@ from tangere.viewer.frame import (
 from tangere.viewer.hand import Grip
 from tangere.viewer.method_choice import CHANGEABLE, changed, offer, offered
 from tangere.viewer.orders import Order
+from tangere.viewer.soft_surfaces import displacements_of
 from tangere.viewer.watch import REMEDY, RESET, Watch
 
 if TYPE_CHECKING:
@@ -370,6 +372,7 @@ class Runner:
             positions=np.array(simulation.positions),
             orientations=np.array(simulation.orientations),
             contacts=np.array(simulation.contacts),
+            displacements=displacements_of(simulation, self._built.scene),
             books=_books(simulation),
             step_seconds=self._step_seconds,
             real_time=0.0 if self._paused else self._real_time,
@@ -395,7 +398,7 @@ def _books(simulation: Simulation) -> Books:
 
 
 def carry_motion(old: Simulation, new: Simulation, bodies: int) -> None:
-    """Poses and velocities of all bodies handed on to another simulation of the same scene.
+    """Poses, velocities and shapes of all bodies handed on to another simulation of the same scene.
 
     The new one makes a step first. Overlaps at the very start count as springs under load, and
     those of softer contacts would throw the bodies apart; later ones hold nothing.
@@ -405,6 +408,8 @@ def carry_motion(old: Simulation, new: Simulation, bodies: int) -> None:
         source, target = old[body], new[body]
         target.position, target.orientation = source.position, source.orientation
         target.velocity, target.angular_velocity = source.velocity, source.angular_velocity
+    if isinstance(old.stepper, SignoriniStepper) and isinstance(new.stepper, SignoriniStepper):
+        new.stepper.deform_as(old.stepper)
 
 
 def _smooth(old: float, new: float) -> float:

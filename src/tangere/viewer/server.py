@@ -8,6 +8,7 @@ click and change values of controls, but nothing else.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import re
@@ -59,6 +60,7 @@ def open_server(port: int, label: str) -> tuple[Server, str | None]:
             "viewer: this version of viser starts its server in an unknown way, so foreign web "
             "pages could not be kept out; install viser 1.1"
         )
+    _wake_in_loop(server)
     bound = server.get_port()
     note = f"port {port} is taken, using {bound}" if port not in (0, bound) else None
     return server, note
@@ -147,6 +149,28 @@ def _meant_only(server: Server) -> bool:
 
     socket_server._handle_incoming_message = handle
     return True
+
+
+class LoopEvent(asyncio.Event):
+    """An event that only the thread of the event loop sets; set elsewhere, nothing happens."""
+
+    def set(self) -> None:
+        """Wake those who wait, in the loop alone."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        super().set()
+
+
+def _wake_in_loop(server: Server) -> None:
+    """Let no other thread wake the library's senders.
+
+    The library sets their event from the thread that draws, which asyncio does not allow, and then
+    once more in the loop: the former sometimes ended the page ("deque mutated during iteration").
+    """
+    sender: Any = server._websock_server
+    sender.get_message_buffer().message_event = LoopEvent()
 
 
 @contextlib.contextmanager

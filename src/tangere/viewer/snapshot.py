@@ -28,7 +28,7 @@ from tangere.viewer.frame import (
 MOST_CONTACTS = 256  # rows of the contact table; the strongest are kept
 HISTORY_SECONDS = 5.0  # [s] of the live plots
 HISTORY_RATE = 200.0  # [Hz] rows per second that the ring has room for
-MAGIC = 0x7A61_6E67_6572_0001  # the layout's version
+MAGIC = 0x7A61_6E67_6572_0002  # the layout's version
 
 SCALARS = np.dtype(
     [
@@ -67,6 +67,8 @@ class Room(NamedTuple):
     tools: int
     contacts: int = MOST_CONTACTS
     history: int = round(HISTORY_SECONDS * HISTORY_RATE)
+    vertices: int = 0
+    """Of the surfaces of soft bodies."""
 
     def holds(self, other: Room) -> bool:
         """Whether the other fits; tools must be equal, because rows of the plots have them."""
@@ -75,6 +77,7 @@ class Room(NamedTuple):
             and self.tools == other.tools
             and self.contacts >= other.contacts
             and self.history >= other.history
+            and self.vertices >= other.vertices
         )
 
     def payload(self) -> np.dtype[Any]:
@@ -82,6 +85,7 @@ class Room(NamedTuple):
         return np.dtype(
             [
                 ("bodies", np.int64),
+                ("vertices", np.int64),
                 ("contacts", np.int64),
                 ("scalars", SCALARS),
                 ("books", np.float64, len(Books._fields)),
@@ -89,6 +93,7 @@ class Room(NamedTuple):
                 ("pull", PULL),
                 ("tool_rows", TOOL, (self.tools,)),
                 ("body_rows", BODY, (self.bodies,)),
+                ("displacements", np.float32, (self.vertices, 3)),
                 ("contact_rows", CONTACT_COLUMNS, (self.contacts,)),
             ]
         )
@@ -123,7 +128,7 @@ class Block:
         """A fresh block, to be written to."""
         memory = SharedMemory(create=True, size=_size(room))
         _array(memory, np.uint8, _size(room))[:] = 0
-        _array(memory, np.int64, 5)[:] = (MAGIC, *room)
+        _array(memory, np.int64, 6)[:] = (MAGIC, *room)
         return cls(memory, room, owner=True)
 
     @classmethod
@@ -134,7 +139,7 @@ class Block:
             OSError: There is none of that name, or it is of another version.
         """
         memory = SharedMemory(name=name)
-        magic, *sizes = (int(x) for x in _array(memory, np.int64, 5))
+        magic, *sizes = (int(x) for x in _array(memory, np.int64, 6))
         if magic != MAGIC:
             memory.close()
             raise OSError(f"shared memory {name} is not a snapshot of this version")
@@ -160,6 +165,7 @@ class Block:
         stamp["bytes"] = 0  # what is being written is nobody's frame
         contacts, left_out = self._strongest(frame.contacts)
         slot["bodies"], slot["contacts"] = len(frame.positions), len(contacts)
+        slot["vertices"] = len(frame.displacements)
         scalars = slot["scalars"]
         for name in SCALARS.names or ():
             scalars[name] = getattr(frame, name)
@@ -169,6 +175,7 @@ class Block:
         slot["tool_rows"] = frame.tools
         slot["body_rows"]["position"][: len(frame.positions)] = frame.positions
         slot["body_rows"]["orientation"][: len(frame.positions)] = frame.orientations
+        slot["displacements"][: len(frame.displacements)] = frame.displacements
         slot["contact_rows"][: len(contacts)] = contacts
         used = self._used(len(contacts))
         stamp["number"] = views.stamps[newest]["number"] + 1
@@ -274,6 +281,7 @@ def _frame(slot: Any) -> Frame:
         **values,
         positions=bodies["position"],
         orientations=bodies["orientation"],
+        displacements=slot["displacements"][: int(slot["vertices"])],
         contacts=slot["contact_rows"][: int(slot["contacts"])],
         books=Books._make(slot["books"].tolist()),
         servo=servo._replace(**{k: int(getattr(servo, k)) for k in ("ticks", "late", "missed")}),

@@ -2,8 +2,8 @@
 
 Scenes of a few millimetres and of many metres are drawn at one size: `Stage.scale` turns metres
 into drawing units around `Stage.origin`. So the light, the shadows and the camera stay as they are
-whatever scene is chosen. Bodies of one form (equal up to stretching) are one batch, whose poses
-travel in one message.
+whatever scene is chosen. Rigid bodies of one form (equal up to stretching) are one batch, whose
+poses travel in one message; soft ones are drawn by `SoftSurfaces`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,15 @@ from tangere.viewer.outlines import (
     crisp,
     disc,
     edges_of,
+    fans,
     half_space,
     overlap_corners,
     patch_polygon,
-    plane_axes,
+    rim,
+    round_up,
+    zigzag,
 )
+from tangere.viewer.soft_surfaces import SoftSurfaces
 
 if TYPE_CHECKING:
     from tangere.scene.scene import Body, Scene
@@ -71,7 +75,6 @@ WEIGHT_OF_PULL = 0.2  # what counts as a usual weight where hands pull, over the
 WEIGHT_ARROW = 1.2  # length of a body's weight, over the size of the body
 THICK_ARROW = 0.012  # radius of a shaft [drawing units], less where bodies are small
 LIFT = 0.004  # of a patch above the floor [drawing units]
-DASHES = 3  # per polygon side of a slipping contact
 SEE_THROUGH = 0.66  # opacity of bodies
 CHOSEN = 0.82  # opacity of the chosen one
 STANDING = 0.3  # opacity of fixed ones: walls hide what matters …
@@ -110,6 +113,7 @@ class Stage:
         self.cell_force = 1.0  # that an arrow as long as a grid cell stands for [N]
         self.pressure_range = (1.0, 100.0)  # [Pa]
         self._sent: dict[tuple[int, str], Any] = {}
+        self.soft = SoftSurfaces(server, self.send)
         self._sun = _set_up_room(server)
 
     # ------------------------------------------------------------------ metres and drawing units
@@ -137,7 +141,7 @@ class Stage:
     # ------------------------------------------------------------------ a new scene
 
     def load(self, scene: Scene, tools: Sequence[Sheet] = ()) -> list[Batch]:
-        """Draw another scene from its start; returns its batches of bodies.
+        """Draw another scene from its start; returns its batches of rigid bodies.
 
         Args:
             scene: With all bodies.
@@ -154,6 +158,7 @@ class Stage:
         self._fit(scene, surfaces, [tool.max_force for tool in tools])
         self._add_floors(scene)
         self._add_bodies(scene, surfaces)
+        self.soft.load(scene, self.scale)
         self._edges = {}
         self._add_contacts()
         return self._batches
@@ -195,7 +200,12 @@ class Stage:
         if movable:
             extents = [np.ptp(surface[0], axis=0) for _, surface in movable]
             weights = [body.mass * gravity for body, _ in movable]
-            sizes = [float(np.prod(extent) ** (1.0 / 3.0)) for extent in extents]
+            # Boxes around soft bodies are mostly empty: legs, rings.
+            volumes = [
+                np.prod(extent) if body.elastic is None else body.shape.moments().volume
+                for (body, _), extent in zip(movable, extents, strict=True)
+            ]
+            sizes = [float(volume ** (1.0 / 3.0)) for volume in volumes]
             thicknesses = [float(extent.min()) for extent in extents]
         weight, size, thickness = (float(np.median(x)) for x in (weights, sizes, thicknesses))
         self.scale = min(
@@ -244,6 +254,8 @@ class Stage:
         groups: dict[tuple[bytes, bytes], list[tuple[int, Array]]] = {}
         forms: dict[tuple[bytes, bytes], tuple[Any, Any]] = {}
         for i, (vertices, triangles) in enumerate(surfaces):
+            if scene.bodies[i].elastic is not None:
+                continue
             extent = np.ptp(vertices, axis=0)
             unit = np.round(vertices / extent, 9) + 0.0  # + 0.0 turns -0 into 0
             key = (unit.tobytes(), np.asarray(triangles).tobytes())
@@ -289,6 +301,7 @@ class Stage:
             for batch in self._batches:
                 self.send(batch.node, "batched_positions", positions[batch.bodies])
                 self.send(batch.node, "batched_wxyzs", orientations[batch.bodies])
+            self.soft.show(frame, positions, orientations)
             self._show_contacts(frame)
             self._show_springs(frame)
             self._show_pull(frame)
@@ -363,7 +376,7 @@ class Stage:
         for level, node in enumerate(self._patch_nodes):
             members = [p for p, l in zip(polygons, levels, strict=True) if l == level]
             if members:
-                vertices, faces = _fans([self.drawn(p) for p in members])
+                vertices, faces = fans([self.drawn(p) for p in members])
                 self.send(node, "vertices", vertices)
                 self.send(node, "faces", faces)
             self.send(node, "visible", bool(members))
@@ -373,7 +386,7 @@ class Stage:
             return
         segments, colours = [], []
         for polygon, sticking in zip(polygons, contacts["sticking"], strict=True):
-            lines = _rim(self.drawn(polygon), bool(sticking))
+            lines = rim(self.drawn(polygon), bool(sticking))
             segments.append(lines)
             colour = STICK_COLOUR if sticking else SLIP_COLOUR
             colours.append(np.broadcast_to(np.array(colour, np.uint8), (len(lines), 2, 3)))
@@ -452,7 +465,7 @@ class Stage:
                 b = spring.anchor_b + spring.velocity * frame.time
             else:
                 b = frame.positions[spring.body_b] + rotations[spring.body_b] @ spring.anchor_b
-            lines.append(_zigzag(self.drawn(a), self.drawn(b)))
+            lines.append(zigzag(self.drawn(a), self.drawn(b)))
         self.send(self._springs, "points", np.concatenate(lines))
 
     def _show_pull(self, frame: Frame) -> None:
@@ -504,15 +517,19 @@ def _set_up_room(server: Server) -> Any:
 
 
 def _bounds(scene: Scene, surfaces: list[Any], everything: bool) -> tuple[Array, Array]:
-    """Corners of the box around what is to be seen first [m]: movable bodies and their floor.
+    """Corners of the box around what is to be seen first [m]: movable bodies, grips and the floor.
 
     Fixed bodies count where nothing else is there, or `everything` is asked for.
     """
     corners = []
+    grips = {tool.index: tool.grip for tool in scene.tools}
     for wanted in (False, True):
         for body, (vertices, _) in zip(scene.bodies, surfaces, strict=True):
             if body.fixed is wanted:
-                corners.append(vertices @ rotation_of(body.orientation).T + body.position)
+                points = (
+                    np.vstack((vertices, grips[body.index])) if body.index in grips else vertices
+                )
+                corners.append(points @ rotation_of(body.orientation).T + body.position)
         if corners and not everything:
             break
     if not corners:
@@ -538,14 +555,6 @@ def _upright(normal: Array) -> Array:
     return unit
 
 
-def round_up(value: float) -> float:
-    """The next of 1, 2, 5 times a power of ten, so that printed scales are round."""
-    power = 10.0 ** np.floor(np.log10(value))
-    return float(
-        next(m for m in (1.0, 2.0, 5.0, 10.0) if m * power >= (1.0 - 1e-9) * value) * power
-    )
-
-
 def _nearest_patch(a: list[Edges], b: list[Edges], point: Array, normal: Array) -> Array | None:
     """The patch of those two convex pieces whose overlap lies nearest to the contact's point."""
     best, nearest = None, np.inf
@@ -558,38 +567,3 @@ def _nearest_patch(a: list[Edges], b: list[Edges], point: Array, normal: Array) 
             if distance < nearest:
                 best, nearest = polygon, distance
     return best
-
-
-def _fans(polygons: list[Array]) -> tuple[Any, Any]:
-    """Convex polygons as one mesh: vertices and triangles."""
-    vertices, faces, first = [], [], 0
-    for polygon in polygons:
-        k = np.arange(1, len(polygon) - 1)
-        faces.append(np.column_stack((np.zeros_like(k), k, k + 1)) + first)
-        vertices.append(polygon)
-        first += len(polygon)
-    return np.concatenate(vertices).astype(np.float32), np.concatenate(faces).astype(np.uint32)
-
-
-def _rim(polygon: Array, sticking: bool) -> Array:
-    """Outline of a patch as segments (n, 2, 3): closed when sticking, dashed when slipping."""
-    following = np.roll(polygon, -1, axis=0)
-    if sticking:
-        return np.stack((polygon, following), axis=1)
-    along = (following - polygon) / (2 * DASHES)
-    starts = [polygon + (2 * i) * along for i in range(DASHES)]
-    return np.concatenate([np.stack((start, start + along), axis=1) for start in starts])
-
-
-def _zigzag(a: Array, b: Array, turns: int = 9, width: float = 0.05) -> Array:
-    """A coil spring seen from the side, as segments (n, 2, 3)."""
-    along = b - a
-    length = float(np.linalg.norm(along))
-    if length < 1e-9:
-        return np.stack((a, b))[None]
-    side, _ = plane_axes(along / length)
-    place = np.linspace(0.0, 1.0, 2 * turns + 1)
-    swing = np.where(np.arange(2 * turns + 1) % 2 == 0, 0.5, -0.5) * width
-    swing[[0, -1]] = 0.0
-    path = a + place[:, None] * along + swing[:, None] * side
-    return np.stack((path[:-1], path[1:]), axis=1)

@@ -2,7 +2,8 @@
 
 The tool itself is a body of the scene and drawn solid by the stage. Its ghost, translucent, is
 where the hand wants it; a line joins the two grips, green without force, red at the limit.
-Arrows above the grip show the force and the torque that the hand feels.
+Arrows above the grip show the force and the torque that the hand feels. Where the grip is outside
+the tool's surface, a stem joins the two.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
-from tangere.viewer.outlines import crisp
-from tangere.viewer.stage import round_up
+from tangere.viewer.outlines import crisp, round_up
 
 if TYPE_CHECKING:
-    from tangere.scene.scene import Body
+    from tangere.scene.scene import Tool
     from tangere.viewer.frame import Description
     from tangere.viewer.server import Server
     from tangere.viewer.stage import Stage
@@ -30,6 +31,7 @@ FORCE_COLOUR = (124, 40, 160)
 TORQUE_COLOUR = (20, 108, 200)
 EASY, HARD = np.array([40, 150, 70]), np.array([210, 36, 30])  # colours of the line
 LINE = 0.012  # its thickness [drawing units]
+STEM, STEM_COLOUR = 0.05, (150, 98, 12)  # thickness [drawing units]
 HANDLES = 0.42  # size of the handles [drawing units]
 SHORTEST, LONGEST = 0.02, 1.2  # of both arrows [drawing units]
 LIFT = np.array([0.0, 0.0, 0.16])  # of both above the grip, out of the tool [drawing units]
@@ -70,9 +72,11 @@ class Tools:
         if not bodies:
             return
         scene, stage = self._server.scene, self._stage
-        sizes = []
+        sizes, stems = [], []
         for i, body in enumerate(bodies):
             points, faces = body.shape.surface()
+            nearest = np.linalg.norm(points - body.grip, axis=1).argmin()
+            stems.append(points[nearest] - body.grip)
             sizes.append(float(np.ptp(points, axis=0).max()))
             vertices, triangles = crisp(points, faces)
             self._ghosts.append(
@@ -93,11 +97,14 @@ class Tools:
         # Torques of contacts on the tool itself are a tenth of force times length, or so.
         self.cell_torque = round_up(0.1 * stage.cell_force * float(np.median(sizes)))
         segment = np.zeros((len(bodies), 2, 3), dtype=np.float32)
+        self._stems = np.array(stems)
+        self._stem = scene.add_line_segments("/tools/stem", segment, STEM_COLOUR, thickness=STEM)
         self._line = scene.add_line_segments("/tools/line", segment, (0, 0, 0), thickness=LINE)
         self._force = self._add_arrows("force", segment, FORCE_COLOUR)
         self._torque = self._add_arrows("torque", segment, TORQUE_COLOUR)
         self._nodes = [
-            *self._ghosts, *self._handles.values(), self._line, self._force, self._torque,
+            *self._ghosts, *self._handles.values(), self._stem, self._line, self._force,
+            self._torque,
         ]  # fmt: skip
 
     def show(self, rows: Any, start: Hashable) -> None:
@@ -116,6 +123,9 @@ class Tools:
             stage.send(ghost, "visible", bool(seen))
             stage.send(ghost, "position", stage.drawn(row["ghost_position"]))
             stage.send(ghost, "wxyz", row["ghost_orientation"])
+        turned = rotation_of(rows["orientation"])
+        stems = np.einsum("tij,tj->ti", turned, self._stems) * stage.scale
+        stage.send(self._stem, "points", np.stack((grips, grips + stems), axis=1))
         stage.send(self._line, "points", np.stack((grips, hands), axis=1))
         stage.send(self._line, "colors", self._line_colours(rows))
         felt = -np.asarray(rows["coupling"])
@@ -174,8 +184,8 @@ class Tools:
         return node
 
 
-def tools_of(description: Description) -> list[Body]:
+def tools_of(description: Description) -> list[Tool]:
     """The bodies that hands hold, in the order of the description's sheets."""
     names = [sheet.name for sheet in description.tools]
-    found = {body.name: body for body in description.scene.bodies}
+    found = {tool.name: tool for tool in description.scene.tools}
     return [found[name] for name in names]

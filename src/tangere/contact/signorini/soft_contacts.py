@@ -47,8 +47,9 @@ from tangere.model import OK, SOLVER_FULL, Hulls, Model, Sizes, State, Work
 
 # Points within this, and twice the way they may go in a step, are contacts [m].
 REACH = 1e-4
-# Overlaps deeper than this are not believed [m].
+# Overlaps of surfaces deeper than this are not believed [m]; floors and solids know their inside.
 DEPTH = 2e-3
+ANY_DEPTH = 1e9
 
 
 @kernel
@@ -81,7 +82,8 @@ def find_soft_contacts(
         i, j = pair[SP_BODY_A], pair[SP_BODY_B]
         fall = dt * norm(vec(m.gravity, 0))  # within the step
         speed = _speed(s, soft, i) + _speed(s, soft, j) + fall
-        limits = Limits(REACH + 2.0 * dt * speed, DEPTH)
+        depth = DEPTH if pair[SP_KIND] == ON_SURFACE else ANY_DEPTH
+        limits = Limits(REACH + 2.0 * dt * speed, depth)
         clear_pairs(soft.features)
         _find_features(z, m, h, s, w, soft, pair, limits, stamp)
         if soft.features.filled[FULL] != 0:
