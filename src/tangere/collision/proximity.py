@@ -145,7 +145,7 @@ def plane_pairs(
                 v = s.leaf_vertices[at]
                 x = vertex_at(s, v)
                 gap = dot(n, x) - plane[3]
-                if -limits.depth <= gap <= limits.reach and vertex_can_touch(s, v, down):
+                if -limits.depth <= gap <= limits.reach and vertex_can_touch(s, v, down, False):
                     row = new_row(out, VERTEX_PLANE, v, number)
                     if row >= 0:
                         set_side(out, row, A, v, -1, -1, (1.0, 0.0, 0.0), x)
@@ -182,7 +182,7 @@ def _vertex_on_surface(
         gap = dot(normal, r)
         if not -limits.depth <= gap <= limits.reach:
             return
-        if gap < -TOUCHING and not vertex_can_touch(s, v, scale(-1.0, normal)):
+        if gap < -TOUCHING and not vertex_can_touch(s, v, scale(-1.0, normal), kind == FACE):
             _face_looked_at(s, v, k, side, limits, normal, out)
             return
         slack = max(TOUCHING, -gap)
@@ -259,7 +259,7 @@ def _face_looked_at(
         point = weighted(p, q, r, w)
         away = sub(x, point)
         if dot(n, away) < 0.0 and _beside(n, away) <= TOUCHING:
-            if vertex_can_touch(s, v, scale(-1.0, n)):
+            if vertex_can_touch(s, v, scale(-1.0, n), True):
                 _append_vertex(s, v, FACE, t, Closest(t, w, point), n, side, out)
                 return
 
@@ -379,7 +379,7 @@ def _append_vertex(
     A vertex that cannot touch there is left out.
     """
     inward = scale(-1.0, outward)
-    if not vertex_can_touch(s, v, inward):
+    if not vertex_can_touch(s, v, inward, kind == FACE):
         return
     n = inward if side == A else outward
     if side == A:
