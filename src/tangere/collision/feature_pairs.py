@@ -25,7 +25,7 @@ A, B = 0, 1  # sides of a row
 # its normals. What it is beside, or has behind its back, other features touch first. No locally
 # closest feature is lost: a direction between normals is within 63° of one of them or their mean.
 FACING = 0.25
-# Beside a vertex, what rises towards the other by more than this sine is touched before it.
+# In a valley, what rises towards the other by more than this sine is touched before the bottom.
 RISES = 0.3
 
 
@@ -110,13 +110,11 @@ def set_normal(out: FeaturePairs, row: int, n: Vec3) -> None:
 
 
 @kernel
-def vertex_can_touch(s: Surfaces, v: int, n: Vec3, inside_face: bool) -> bool:
+def vertex_can_touch(s: Surfaces, v: int, n: Vec3) -> bool:
     """Whether a vertex can be the first of its surroundings to touch something along n.
 
-    Its surface must look there, see `FACING`. It must not be in a valley of which a side rises
-    towards n, see `RISES`; and what is above the inside of a face, with n exactly known, must not
-    rise to another vertex either: a ridge ahead of an edge that slides across it would stop the
-    face behind that edge.
+    Its surface must look there, see `FACING`, and it must not be in a valley of which a side rises
+    towards n, see `RISES`.
     """
     x = vertex_at(s, v)
     faces = False
@@ -131,4 +129,4 @@ def vertex_can_touch(s: Surfaces, v: int, n: Vec3, inside_face: bool) -> bool:
                 highest = max(highest, dot(way, n) / size)
     if not faces and not dot(vertex_normal(s, v), n) > FACING:
         return False
-    return highest < RISES or not (inside_face or in_valley(s, v))
+    return highest < RISES or not in_valley(s, v)

@@ -176,7 +176,7 @@ def _vertex_on_solid(
     """Append the pair of a vertex and a solid if it is within the limits."""
     x = vertex_at(s, v)
     d, g = solid_distance(b, x)
-    if not -limits.depth <= d <= limits.reach or not vertex_can_touch(s, v, scale(-1.0, g), False):
+    if not -limits.depth <= d <= limits.reach or not vertex_can_touch(s, v, scale(-1.0, g)):
         return
     row = new_row(out, VERTEX_SOLID, v, number)
     if row >= 0:
