@@ -9,6 +9,7 @@ from tangere.errors import SceneError
 from tangere.experiments import (
     contact_delay,
     cube_toss,
+    duriez2006_snap_in,
     energy_audit,
     hasegawa2004_block_tower,
     hasegawa2004_falling_cube,
@@ -35,6 +36,7 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
         cube_toss,
         energy_audit,
         contact_delay,
+        duriez2006_snap_in,
     )
 }
 
@@ -42,7 +44,7 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
 PLANNED = frozenset(
     "spinning-top tippe-top gears insect "
     "peg-in-hole pen-in-bowl cylinder-in-pipe ball-on-cylinders cylinder-pivot guarded-motion "
-    "table friction-cone solver-time delassus quasi-rigid snap-in contact-time "
+    "table friction-cone solver-time delassus quasi-rigid contact-time "
     "jaws".split()
 )
 
