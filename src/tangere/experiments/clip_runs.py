@@ -24,7 +24,7 @@ PACE = 0.1  # [m/s]
 GRIP = np.array([0.0, 0.0, OUTER + 0.5 * HANDLE[2]])  # where the hand holds the handle [m]
 # The springs of a grip reach so far out that they turn as stiffly as the coupling does.
 ARM = sqrt(1.5 * CLIP_HAND.rotational_stiffness / CLIP_HAND.stiffness)  # [m]
-LOOK = 10  # steps between looks at how the pipe has moved
+LOOK = 10  # steps by hand between looks at the surfaces
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,11 @@ class Run:
         touching: Contacts that press.
         sticking: Those of them that stick.
         stuck: Share of all normal force on contacts that stick.
-        depth: Largest overlap, by the contacts and by the clip's vertices in a round pipe [m].
+        depth: Largest overlap, by the contacts, and where surfaces were looked at by the clip's
+            vertices in a round pipe [m].
         residual: Of the contact problem.
-        aside: Way of the right lip, sideways [m].
-        moved: Largest way of a vertex of a soft pipe, at some of the steps [m].
+        aside: Way of the right lip, sideways; 0 where surfaces were not looked at [m].
+        moved: Largest way of a vertex of a soft pipe; the same [m].
     """
 
     dt: float
@@ -97,10 +98,13 @@ class Run:
 
 
 class _Recorder:
-    """Takes a row after every step."""
+    """Takes a row after every step, and looks at the surfaces after every `look` of them."""
 
-    def __init__(self, sim: tg.Simulation, look_at: Sequence[tuple[float, str]] = ()) -> None:
+    def __init__(
+        self, sim: tg.Simulation, look: int, look_at: Sequence[tuple[float, str]] = ()
+    ) -> None:
         self.sim = sim
+        self.look = look
         self.rows: list[tuple[float, ...]] = []
         self.pictures: list[Picture] = []
         self._waiting = list(look_at)
@@ -120,16 +124,17 @@ class _Recorder:
         table = sim.contacts
         normal = np.einsum("ci,ci->c", table["force"], table["normal"])
         held = normal[table["sticking"]].sum() / normal.sum() if len(table) else 0.0
-        vertices, _ = _surface(sim, "clip")
         depth = float(table["depth"].max(initial=0.0))
-        if self._round:
-            depth = max(depth, RADIUS - float(np.hypot(vertices[:, 0], vertices[:, 2]).min()))
-        moved = 0.0
-        if self._pipe_rest is not None and len(table) and len(self.rows) % LOOK == 0:
-            now, _ = _surface(sim, "pipe")
-            moved = float(np.linalg.norm(now - self._pipe_rest, axis=1).max())
         height = float(clip.position[2])
-        aside = float(vertices[self._lip, 0].mean() - clip.position[0] - self._rest)
+        aside, moved = 0.0, 0.0
+        if len(self.rows) % self.look == 0:
+            vertices, _ = _surface(sim, "clip")
+            aside = float(vertices[self._lip, 0].mean() - clip.position[0] - self._rest)
+            if self._round:
+                depth = max(depth, RADIUS - float(np.hypot(vertices[:, 0], vertices[:, 2]).min()))
+            if self._pipe_rest is not None:
+                now, _ = _surface(sim, "pipe")
+                moved = float(np.linalg.norm(now - self._pipe_rest, axis=1).max())
         self.rows.append(
             (hand, height, float(clip.velocity[2]), force, len(table), table["sticking"].sum(),
              held, depth, sim.audit.residual, aside, moved)
@@ -169,7 +174,7 @@ def lead(scene: tg.Scene, steps: Sequence[tuple[int, float]], method: Any = "sig
     """
     dt = abs(steps[0][1]) / PACE
     sim = tg.Simulation(scene, method=method, dt=dt)
-    recorder = _Recorder(sim)
+    recorder = _Recorder(sim, 1)
     for count, way in steps:
         sim["clip"].velocity = (0.0, 0.0, -way / dt)
         for _ in range(count):
@@ -199,7 +204,7 @@ def push_by_hand(
     grip = sim.hold("clip")
     grip.attach(GRIP, ARM)
     pull = Pull(0, CLIP_HAND.stiffness, CLIP_HAND.damping, ARM, np.inf)
-    recorder = _Recorder(sim, look_at)
+    recorder = _Recorder(sim, LOOK, look_at)
     hand = np.zeros(NHAND)
     hand[HAND_QUATERNION] = 1.0
     height = float(sim["clip"].position[2])

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 SLIPPERY, ROUGH = 0.2, 0.8  # the two coefficients of friction of the paper
 HOME = 1e-4  # a clip this low is home [m]
-SHADES = {0.0: FAINT, SLIPPERY: COLOURS["volume"], ROUGH: COLOURS["signorini"]}
+SHADES = {0.0: COLOURS["point"], SLIPPERY: COLOURS["volume"], ROUGH: COLOURS["signorini"]}
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ def _on_and_off(p: Params, friction: float, young: float, mesh: dict[str, Any]) 
         (0.0130, "above the pipe"),
         (0.0101, "pushed: {force:.1f} N"),
         (0.0064, "widest: {force:.1f} N"),
-        (0.0025, "drawn in: {force:.1f} N"),
+        (0.0025, "beyond: {force:.1f} N"),
         (5e-5, "home"),
     )
     if young == p.young:
@@ -337,8 +337,7 @@ def _check_by_hand(result: Result) -> list[Claim]:
     same = 0.0
     for mu in (SLIPPERY, ROUGH):
         one, two = (runs[mu, dt] for dt in p.hand_steps)
-        for measure in (Run.peak.fget, _put_in):
-            a, b = measure(one), measure(two)  # type: ignore[misc]
+        for a, b in ((one.peak, two.peak), (_put_in(one), _put_in(two))):
             same = max(same, 100.0 * abs(a / b - 1.0))
     home = 1e3 * max(float(each.height[-1]) for each in runs.values())
     back = 100.0 * max(_given_back(each) / _put_in(each) for each in runs.values())
@@ -440,8 +439,14 @@ def _check_pipes(result: Result) -> list[Claim]:
               ratio >= 2.0),
         Claim("soft-depth", "pipes with facets: largest overlap below 0.1 mm", "< 0.1 mm", depth,
               "mm", depth < 0.1),
-        Claim("soft-solved", f"pipes with facets: residual of every contact problem at most "
-              f"{p.tolerance:g}", "no step unsolved", left, "", left <= p.tolerance),
+        Claim(
+            "soft-solved",
+            f"pipes with facets: residual of every contact problem at most {p.tolerance:g}",
+            "no step unsolved",
+            left,
+            "",
+            left <= p.tolerance,
+        ),
     ]  # fmt: skip
 
 
@@ -459,11 +464,11 @@ def beside(result: Result) -> list[Reading]:
     for mesh, k in result.stiffness.items():
         who = f"{mesh}, {result.elements[mesh]:,}"
         rows.append(Reading("stiffness of a lip", who, k, "N/m"))
-        for each in result.led:
-            if each.mesh == mesh and each.way == p.ways[0]:
-                what = f"largest push, μ = {each.friction:g}"
-                rows.append(Reading(what, who, each.run.peak, "N"))
-                rows.append(Reading(f"{what}, closed form", who, each.law.extremes[0], "N"))
+        for led in result.led:
+            if led.mesh == mesh and led.way == p.ways[0]:
+                what = f"largest push, μ = {led.friction:g}"
+                rows.append(Reading(what, who, led.run.peak, "N"))
+                rows.append(Reading(f"{what}, closed form", who, led.law.extremes[0], "N"))
     for (mu, dt), each in result.by_hand.items():
         who = f"by hand, {1e3 * dt:g} ms"
         rows.append(Reading(f"largest force, μ = {mu:g}", who, each.peak, "N"))
@@ -515,15 +520,15 @@ def _plot_led(result: Result) -> Figure:
         size=(9.2, 3.6),
     )
     for mesh in (TEN, FOUR):
-        for each in result.led:
-            if each.mesh != mesh or each.way != p.ways[0]:
+        for led in result.led:
+            if led.mesh != mesh or led.way != p.ways[0]:
                 continue
-            colour = SHADES[each.friction] if mesh == FOUR else FAINT
-            heights, push = each.law.curve
+            colour = SHADES[led.friction] if mesh == FOUR else FAINT
+            heights, push = led.law.curve
             left.plot(1e3 * (START - heights), push, color=colour, lw=1.3)
-            some = slice(None, None, max(1, round(3e-4 / each.way)))
-            left.plot(1e3 * each.travel[some], each.run.force[some], "o", ms=2.6, color=colour,
-                      label=f"μ = {each.friction:g}" if mesh == FOUR else None)  # fmt: skip
+            some = slice(None, None, max(1, round(3e-4 / led.way)))
+            left.plot(1e3 * led.travel[some], led.run.force[some], "o", ms=2.6, color=colour,
+                      label=f"μ = {led.friction:g}" if mesh == FOUR else None)  # fmt: skip
     left.set_xlabel("travel of the handle [mm]")
     left.set_ylabel("push [N]")
     left.legend()
@@ -545,7 +550,7 @@ def _plot_led(result: Result) -> Figure:
 def _plot_by_hand(result: Result) -> Figure:
     figure, axes = canvas(
         "A hand goes down at 20 mm/s: force on the hand (above) and speed of the clip (below) over "
-        "time. Thick: steps of 1 ms; thin: 3 ms; dashed: a mass on the closed form. The force "
+        "time. Thick: steps of 1 ms; orange: 3 ms; dashed: a mass on the closed form. The force "
         "rises, drops as the clip snaps ahead of the hand, and draws the hand until it is home.",
         columns=2,
         rows=2,
@@ -556,10 +561,15 @@ def _plot_by_hand(result: Result) -> Figure:
         for (friction, dt), each in result.by_hand.items():
             if friction != mu:
                 continue
-            width = 2.2 if dt == result.params.hand_steps[0] else 0.9
+            first = dt == result.params.hand_steps[0]
+            look: dict[str, Any] = (
+                {"color": SHADES[mu], "lw": 2.4}
+                if first
+                else {"color": COLOURS["point"], "lw": 0.9}
+            )
             time = dt * np.arange(1, len(each.hand) + 1)
-            upper.plot(time, each.force, color=SHADES[mu], lw=width, label=f"{1e3 * dt:g} ms")
-            lower.plot(time, 1e3 * each.speed, color=SHADES[mu], lw=width)
+            upper.plot(time, each.force, label=f"{1e3 * dt:g} ms", **look)
+            lower.plot(time, 1e3 * each.speed, **look)
         ideal = result.theory[mu]
         upper.plot(ideal.time, ideal.force, "--", color=INK, lw=1.0, label="closed form")
         lower.plot(ideal.time, 1e3 * ideal.velocity, "--", color=INK, lw=1.0)
@@ -607,7 +617,7 @@ def strip(result: Result) -> Figure:
     shown = result.pipes[ROUGH, p.young].pictures
     figure = Figure(figsize=(10.5, 2.6))
     figure.set_label(
-        "The clip on the soft pipe at μ = 0.8, with the force on the hand; dark red: 40 MPa of "
+        "The clip on the soft pipe at μ = 0.8, with the force on the hand; dark red: 25 MPa of "
         "equivalent stress or more."
     )
     for i, picture in enumerate(shown):
@@ -625,7 +635,7 @@ def _draw(axes: Axes, picture: Picture) -> None:
         azimuth=-68.0, elevation=20.0, centre=(0.0, 0.0, 0.006), width=0.046, height=0.046
     )
     stress = picture.stress[picture.clip_triangles].mean(axis=1)
-    warm = colormaps["YlOrRd"](0.1 + 0.9 * np.clip(stress / 40e6, 0.0, 1.0))[:, :3]
+    warm = colormaps["YlOrRd"](0.1 + 0.9 * np.clip(stress / 25e6, 0.0, 1.0))[:, :3]
     grey = np.tile(to_rgb("#c3ccd6"), (len(picture.pipe_triangles), 1))
     pipe = picture.pipe[picture.pipe_triangles]
     paint_triangles(
