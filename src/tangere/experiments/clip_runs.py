@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import tangere as tg
+from tangere.fem.blas_threads import one_blas_thread
 from tangere.fem.grids import lips
 from tangere.geometry.tetmesh import TetMesh
 from tangere.haptics.layout import HAND_POSITION, HAND_QUATERNION, HAND_VELOCITY, NHAND
@@ -18,6 +19,8 @@ from tangere.maths.vec import Array, IntArray
 from tangere.scene.soft_library import CLIP_HAND, HANDLE, OUTER, RADIUS
 from tangere.simulation import SoftBodyState
 
+SLIPPERY, ROUGH = 0.2, 0.8  # the two coefficients of friction of the paper
+FOUR, TEN, FINE = "four-node elements", "ten-node elements", "fine mesh"
 # Way of the hand within a step, as far as the clock is concerned: a handle that nothing stops has
 # no dynamics.
 PACE = 0.1  # [m/s]
@@ -175,11 +178,13 @@ def lead(scene: tg.Scene, steps: Sequence[tuple[int, float]], method: Any = "sig
     dt = abs(steps[0][1]) / PACE
     sim = tg.Simulation(scene, method=method, dt=dt)
     recorder = _Recorder(sim, 1)
-    for count, way in steps:
-        sim["clip"].velocity = (0.0, 0.0, -way / dt)
-        for _ in range(count):
-            sim.step()
-            recorder.take(float(sim["clip"].position[2]), float(sim["clip"].contact_wrench[0][2]))
+    clip = sim["clip"]
+    with one_blas_thread():  # small products: several threads would wait for each other
+        for count, way in steps:
+            clip.velocity = (0.0, 0.0, -way / dt)
+            for _ in range(count):
+                sim.step()
+                recorder.take(float(clip.position[2]), float(clip.contact_wrench[0][2]))
     return recorder.run()
 
 
@@ -208,14 +213,15 @@ def push_by_hand(
     hand = np.zeros(NHAND)
     hand[HAND_QUATERNION] = 1.0
     height = float(sim["clip"].position[2])
-    for velocity in path:
-        hand[HAND_POSITION : HAND_POSITION + 3] = GRIP
-        hand[HAND_POSITION + 2] += height
-        hand[HAND_VELOCITY + 2] = velocity
-        grip.pull(hand, 0.0, pull)
-        sim.step()
-        height += velocity * dt
-        recorder.take(height, -float(sim.spring_forces[:, 2].sum()))
+    with one_blas_thread():
+        for velocity in path:
+            hand[HAND_POSITION : HAND_POSITION + 3] = GRIP
+            hand[HAND_POSITION + 2] += height
+            hand[HAND_VELOCITY + 2] = velocity
+            grip.pull(hand, 0.0, pull)
+            sim.step()
+            height += velocity * dt
+            recorder.take(height, -float(sim.spring_forces[:, 2].sum()))
     return recorder.run()
 
 
