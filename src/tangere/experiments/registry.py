@@ -13,6 +13,7 @@ from tangere.experiments import (
     duriez2006_delassus,
     duriez2006_friction_cone,
     duriez2006_quasi_rigid,
+    duriez2006_snap_in,
     duriez2006_solver_time,
     duriez2006_table,
     energy_audit,
@@ -42,6 +43,7 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
         duriez2006_solver_time,
         duriez2006_delassus,
         duriez2006_quasi_rigid,
+        duriez2006_snap_in,
         duriez2006_contact_time,
         spin_down,
         rolling,
@@ -56,7 +58,6 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
 PLANNED = frozenset(
     "spinning-top tippe-top gears insect "
     "peg-in-hole pen-in-bowl cylinder-in-pipe ball-on-cylinders cylinder-pivot guarded-motion "
-    "snap-in "
     "jaws".split()
 )
 
