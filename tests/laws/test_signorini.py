@@ -96,6 +96,40 @@ def test_a_soft_block_on_a_slope(share: float) -> None:
         assert not sim.contacts["sticking"].any()
 
 
+# ---------------------------------------------------------------- pressed edges
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("friction", [0.0, 0.3])
+def test_a_plate_on_a_soft_block_meets_an_even_resistance(friction: float) -> None:
+    """Edges that a plate has pressed flat stay in contact, and do not come through it in turns."""
+    surface = tg.Material(friction, friction)
+    scene = tg.Scene(gravity=(0.0, 0.0, 0.0))
+    jelly(
+        scene,
+        damping=0.0,
+        modes=0,
+        fixed=lambda x: x[:, 2] < -0.5 * EDGE + 1e-9,
+        material=surface,
+    )
+    scene.add_body(
+        tg.Box((0.05, 0.045, 0.03)),
+        position=(0.003, 0.002, 0.5 * EDGE + 0.015),
+        orientation=(math.cos(0.175), 0.0, 0.0, math.sin(0.175)),
+        velocity=(0.0, 0.0, -0.1),
+        fixed=True,
+        material=surface,
+    )
+    sim = tg.Simulation(scene, method="signorini", dt=1e-3)
+    forces = []
+    for _ in range(20):
+        sim.step()
+        forces.append(float(sim[1].contact_wrench[0][2]))
+        assert sim.contacts["depth"].max() < 1e-9
+    # linear but for the tilt of the surface around the plate
+    assert np.diff(forces) == pytest.approx(forces[-1] / 20, rel=0.05)
+
+
 # ---------------------------------------------------------------- rigid and soft bodies together
 
 

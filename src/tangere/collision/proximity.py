@@ -14,7 +14,7 @@ from __future__ import annotations
 from math import inf
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8, local_f8, local_i4, off
+from tangere._ptr import PtrF8, PtrI4, local_f8, local_i4, off
 from tangere.collision.feature_pairs import (
     COUNT,
     EDGE_EDGE,
@@ -509,26 +509,11 @@ def _edge_meets(s: Surfaces, f: int, box: PtrF8) -> bool:
 def _crossing(
     s: Surfaces, e: int, mine: Edge, f: int, a: int, b: int, limits: Limits, out: FeaturePairs
 ) -> None:
-    """Append the pair of edges e of a and f of b if they cross along a normal of both.
-
-    With c = d_e × d_f and r from the start of e to that of f, the lines are closest at the shares
-    t_e = (r × d_f)·c/c² and t_f = (r × d_e)·c/c² of their lengths.
-    """
-    ends = off(s.edges, 2 * f)
-    start = vertex_at(s, ends[0])
-    way = sub(vertex_at(s, ends[1]), start)
-    c = cross(mine.way, way)
-    square = dot(c, c)
-    if not square > PARALLEL * PARALLEL * dot(mine.way, mine.way) * dot(way, way):
-        return
-    r = sub(start, mine.start)
-    te, tf = dot(cross(r, way), c) / square, dot(cross(r, mine.way), c) / square
-    if not (FIRST <= te <= LAST and FIRST <= tf <= LAST):
-        return
+    """Append the pair of edges e of a and f of b if they cross along a normal of both."""
+    own, ends = off(s.edges, 2 * e), off(s.edges, 2 * f)
     # from a to b: along the normals of a, against those of b
-    n = scale((1.0 if dot(c, mine.normal) > 0.0 else -1.0) / norm(c), c)
-    gap = dot(n, r)
-    if not -limits.depth <= gap <= limits.reach:
+    te, tf, n, gap = _lines(s, own, ends, mine.normal)
+    if te < 0.0 or not -limits.depth <= gap <= limits.reach:
         return
     other = edge_between_faces(s, f)
     if other.bend < 0 or mine.bend + other.bend == 0 or dot(n, other.normal) >= 0.0:
@@ -544,12 +529,74 @@ def _crossing(
         if is_outside(s, a, x) or is_outside(s, b, x):
             return
     row = new_row(out, EDGE_EDGE, e, f)
-    if row < 0:
+    if row >= 0:
+        _set_crossing(s, own, ends, te, tf, n, row, out)
+
+
+@kernel
+def held_crossing(
+    s: Surfaces, one: PtrI4, two: PtrI4, was: Vec3, limits: Limits, out: FeaturePairs
+) -> None:
+    """Append the pair of two edges that pressed on one another, wherever they still cross.
+
+    A ridge that is pressed flat is none any more. Given up it would spring through the other one
+    until it is a ridge again, step after step.
+
+    Args:
+        s: The surfaces.
+        one: The vertices of the edge of a.
+        two: Those of the edge of b.
+        was: The normal that they had, from a to b.
+        limits: Which pairs are wanted.
+        out: Where to append it; its key has its first vertices, not its edges.
+    """
+    te, tf, n, gap = _lines(s, one, two, was)
+    if te < 0.0 or not -limits.depth <= gap <= limits.reach:
         return
-    own = off(s.edges, 2 * e)
-    p, q = axpy(te, mine.way, mine.start), axpy(tf, way, start)
-    set_side(out, row, A, own[0], own[1], -1, (1.0 - te, te, 0.0), p)
-    set_side(out, row, B, ends[0], ends[1], -1, (1.0 - tf, tf, 0.0), q)
+    row = new_row(out, EDGE_EDGE, one[0], two[0])
+    if row >= 0:
+        _set_crossing(s, one, two, te, tf, n, row, out)
+
+
+@kernel
+def _lines(s: Surfaces, one: PtrI4, two: PtrI4, up: Vec3) -> tuple[float, float, Vec3, float]:
+    """Where two edges cross: shares of their lengths, normal on the side of `up`, gap [m].
+
+    With c = d_e × d_f and r from the start of e to that of f, the lines are closest at the shares
+    t_e = (r × d_f)·c/c² and t_f = (r × d_e)·c/c² of their lengths. The first is −1 if they are
+    parallel, or closest beyond their ends.
+    """
+    start, other = vertex_at(s, one[0]), vertex_at(s, two[0])
+    mine, way = sub(vertex_at(s, one[1]), start), sub(vertex_at(s, two[1]), other)
+    c = cross(mine, way)
+    square = dot(c, c)
+    if not square > PARALLEL * PARALLEL * dot(mine, mine) * dot(way, way):
+        return -1.0, -1.0, c, 0.0
+    r = sub(other, start)
+    te, tf = dot(cross(r, way), c) / square, dot(cross(r, mine), c) / square
+    if not (FIRST <= te <= LAST and FIRST <= tf <= LAST):
+        return -1.0, -1.0, c, 0.0
+    n = scale((1.0 if dot(c, up) > 0.0 else -1.0) / norm(c), c)
+    return te, tf, n, dot(n, r)
+
+
+@kernel
+def _set_crossing(
+    s: Surfaces,
+    one: PtrI4,
+    two: PtrI4,
+    te: float,
+    tf: float,
+    n: Vec3,
+    row: int,
+    out: FeaturePairs,
+) -> None:
+    """Fill the row of two crossing edges."""
+    p, q = vertex_at(s, one[0]), vertex_at(s, two[0])
+    p = axpy(te, sub(vertex_at(s, one[1]), p), p)
+    q = axpy(tf, sub(vertex_at(s, two[1]), q), q)
+    set_side(out, row, A, one[0], one[1], -1, (1.0 - te, te, 0.0), p)
+    set_side(out, row, B, two[0], two[1], -1, (1.0 - tf, tf, 0.0), q)
     set_normal(out, row, n)
 
 

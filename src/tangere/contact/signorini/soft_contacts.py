@@ -10,7 +10,7 @@ from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, off
 from tangere.bodies.rigid import velocity_at
 from tangere.collision.feature_pairs import COUNT, FULL, Limits, clear_pairs
-from tangere.collision.proximity import plane_pairs, surface_pairs
+from tangere.collision.proximity import held_crossing, plane_pairs, surface_pairs
 from tangere.collision.solid_proximity import curvature_at, solid_pairs
 from tangere.collision.solids import Solid, solid_of
 from tangere.collision.surfaces import Surfaces, move_surface, refit, surface_box
@@ -86,6 +86,8 @@ def find_soft_contacts(
         limits = Limits(REACH + 2.0 * dt * speed, depth)
         clear_pairs(soft.features)
         _find_features(z, m, h, s, w, soft, pair, limits, stamp)
+        if pair[SP_KIND] == ON_SURFACE:
+            _hold_crossings(soft, c, pair, limits)
         if soft.features.filled[FULL] != 0:
             return SOLVER_FULL
         count = soft.features.filled[COUNT]
@@ -162,6 +164,33 @@ def _find_features(
 
 
 @kernel
+def _hold_crossings(soft: SoftWork, c: Contacts, pair: PtrI4, limits: Limits) -> None:
+    """Let crossing edges that pressed in the last step be a pair still."""
+    f = soft.features
+    count = f.filled[COUNT]
+    for old in range(pair[SP_FIRST], pair[SP_LAST]):
+        row = off(c.last_floats, NCF * old)
+        nodes = off(c.last_ints, NCI * old + CI_NODES)
+        edges = nodes[1] >= 0 and nodes[2] < 0 and nodes[4] >= 0 and nodes[5] < 0
+        if not edges or not row[CF_FORCE] > 0.0:
+            continue
+        listed = False
+        for k in range(count):
+            listed = listed or _same_nodes(nodes, off(f.nodes, 6 * k))
+        if not listed:
+            held_crossing(soft.surfaces, nodes, off(nodes, 3), vec(row, CF_N), limits, f)
+
+
+@kernel
+def _same_nodes(a: PtrI4, b: PtrI4) -> bool:
+    """Whether two pairs of features have the same vertices."""
+    same = True
+    for x in range(6):
+        same = same and a[x] == b[x]
+    return same
+
+
+@kernel
 def _apart(a: PtrF8, b: PtrF8, reach: float) -> bool:
     """Whether two boxes are further apart than reach [m] along an axis."""
     for i in range(3):
@@ -182,10 +211,7 @@ def _predict(s: State, soft: SoftWork, c: Contacts, pair: PtrI4, count: int, dt:
         for old in range(pair[SP_FIRST], pair[SP_LAST]):
             if c.last_floats[NCF * old + CF_FORCE] > 0.0:
                 nodes = off(c.last_ints, NCI * old + CI_NODES)
-                same = True
-                for x in range(6):
-                    same = same and nodes[x] == f.nodes[6 * k + x]
-                if same:
+                if _same_nodes(nodes, off(f.nodes, 6 * k)):
                     soft.carried[k] = 1
 
 
