@@ -34,7 +34,7 @@ def test_headless_runs_the_asked_time_and_prints_a_summary(
 def test_a_scene_of_soft_bodies_gets_the_method_that_knows_them() -> None:
     scene = Scene()
     scene.add_floor()
-    mesh = box_grid((0.1, 0.1, 0.1), (1, 1, 1))
+    mesh = box_grid((0.1, 0.1, 0.1), (2, 2, 2))
     scene.add_soft_body(mesh, young=1e5, poisson=0.3, order=1, position=(0.0, 0.0, 0.06))
     summary = play(scene, seconds=0.01, headless=True)
     assert (summary.scene, summary.method) == (OWN_SCENE, "signorini")
