@@ -9,6 +9,7 @@ import pytest
 
 from tangere.contact.volume.method import Volume
 from tangere.errors import SceneError
+from tangere.fem.grids import box_grid
 from tangere.geometry.shapes import Box
 from tangere.scene.library import build
 from tangere.scene.scene import Material, Scene
@@ -28,6 +29,16 @@ def test_headless_runs_the_asked_time_and_prints_a_summary(
     assert said == f"{summary}\n"
     assert "simulated 0.30 s" in said
     assert "implicit step of 1 ms" in said
+
+
+def test_a_scene_of_soft_bodies_gets_the_method_that_knows_them() -> None:
+    scene = Scene()
+    scene.add_floor()
+    mesh = box_grid((0.1, 0.1, 0.1), (2, 2, 2))
+    scene.add_soft_body(mesh, young=1e5, poisson=0.3, order=1, position=(0.0, 0.0, 0.06))
+    summary = play(scene, seconds=0.01, headless=True)
+    assert (summary.scene, summary.method) == (OWN_SCENE, "signorini")
+    assert summary.simulated == pytest.approx(0.01)
 
 
 @pytest.mark.parametrize("method", ["volume", "point"])

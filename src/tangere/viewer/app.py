@@ -9,6 +9,7 @@ import time
 import webbrowser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,6 +122,8 @@ def play(
     first, plain = page_scenes(scene)
     builder = page_builder(plain)
     held = bool(plain(first).tools)
+    if method is None:
+        method = preferred_method(first, plain)
     settings = _first_settings(first, method, integrator, dt, held)
     if record is not None and not held:
         raise SceneError(f"play record: {first} has no tool, so there is no hand to record")
@@ -144,7 +147,9 @@ def play(
         return Runner(wanted, builder)
 
     if not headless:
-        summary = _run_page(settings, make, seconds, port, open_browser)
+        summary = _run_page(
+            settings, make, partial(preferred_method, plain=plain), seconds, port, open_browser
+        )
     elif held:
         summary = _run_still(settings, plain, rate, seconds or HEADLESS_SECONDS, file)
     else:
@@ -155,13 +160,13 @@ def play(
 
 
 def _first_settings(
-    scene: str, method: str | None, integrator: str | None, dt: float, held: bool
+    scene: str, method: str, integrator: str | None, dt: float, held: bool
 ) -> Settings:
     """What is asked for, with what suits the scene for what is not."""
     from tangere.contact.method import methods
     from tangere.viewer.method_choice import stepper_in_hand
 
-    record, _ = methods.resolve(preferred_method(scene) if method is None else method)
+    record, _ = methods.resolve(method)
     known, in_hand = record.mover.steppers, stepper_in_hand(record.name)
     if integrator is not None and integrator not in known:
         raise SceneError(f"unknown integrator {integrator!r}; choose one of: {', '.join(known)}")
@@ -188,12 +193,21 @@ def scene_names() -> list[str]:
     return list(SCENES)
 
 
-def preferred_method(scene: str) -> str:
-    """The contact method that suits a scene best."""
+def preferred_method(scene: str, plain: Callable[[str], Scene] | None = None) -> str:
+    """The contact method that suits a scene best; of a user's own, the first that knows it.
+
+    Args:
+        scene: Its name.
+        plain: Makes scenes by name; None: only built-in ones are asked for.
+    """
     from tangere.contact.method import methods
     from tangere.scene.library import SCENES
+    from tangere.viewer.method_choice import offered
 
-    return SCENES[scene].method if scene in SCENES else methods.default
+    if scene in SCENES:
+        return SCENES[scene].method
+    able = () if plain is None else offered(plain(scene))
+    return methods.default if methods.default in able or not able else able[0]
 
 
 def page_scenes(scene: Scene | str) -> tuple[str, Callable[[str], Scene]]:
@@ -306,6 +320,7 @@ def _keep_still(tool: Tool) -> Callable[[float], tuple[Array, Array]]:
 def _run_page(
     settings: Settings,
     make: Callable[[Settings], Runner | HeldSession],
+    prefer: Callable[[str], str],
     seconds: float | None,
     port: int,
     open_browser: bool,
@@ -321,7 +336,7 @@ def _run_page(
         if open_browser and _has_screen():
             webbrowser.open(host.address)
         # On a fresh machine the kernels compile here, and the page says so.
-        director = Director(make, first, preferred_method)
+        director = Director(make, first, prefer)
         host.show(director)
         begin = time.perf_counter()
         host.run(seconds, threading.Event())

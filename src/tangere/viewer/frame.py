@@ -84,7 +84,7 @@ class Books(NamedTuple):
 
     kinetic: float = 0.0
     potential: float = 0.0
-    """Of weight and springs."""
+    """Of weight, springs and soft bodies."""
     contacts: float = 0.0
     """Held by the springs of contacts, of friction too."""
     dissipated: float = np.nan

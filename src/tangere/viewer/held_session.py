@@ -448,6 +448,7 @@ class HeldSession:
         contacts = np.concatenate((contacts, *map(session.contact.contacts_on, hands)))
         self.most_contacts = max(self.most_contacts, len(contacts))
         energy = simulation.energy
+        potential = energy.potential + energy.springs + energy.elastic
         since, turns = self._turns
         if now - since > 0.5:
             self._contact_rate = (session.contact.turns - turns) / (now - since)
@@ -466,7 +467,7 @@ class HeldSession:
             speed=self._speed,
             paused=self._paused,
             stopped=self._stopped,
-            books=Books(energy.kinetic, energy.potential + energy.springs, energy.contact),
+            books=Books(energy.kinetic, potential, energy.contact),
             tools=tools,
             servo=Servo(
                 rate=_rate_of(counters, session.rate),

@@ -387,7 +387,7 @@ def _books(simulation: Simulation) -> Books:
     energy = simulation.energy
     held = (
         energy.kinetic,
-        energy.potential + energy.springs,
+        energy.potential + energy.springs + energy.elastic,
         energy.contact + energy.friction + energy.reserve,
     )
     try:
