@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from oracles.surface import signed_distance
 
 import tangere as tg
 from tangere.experiments.clip_law import ClipLaw, beam_stiffness, lip_stiffness, snap
-from tangere.experiments.clip_runs import PACE, lead, push_by_hand, way_in
+from tangere.experiments.clip_runs import PACE, felt_in_session, lead, push_by_hand, way_in
 from tangere.scene.soft_library import MOUTH, RADIUS, START, clip_on_pipe
 
 
@@ -92,12 +93,28 @@ def test_ridges_of_a_pipe_with_facets_do_not_catch(friction: float, facets: int)
     assert run.peak == pytest.approx(exact, rel=0.02)
 
 
-def test_a_clip_on_a_soft_pipe_presses_it_in() -> None:
-    scene = clip_on_pipe(damping=0.0, order=1, coupling=None, pipe_young=50e6)
-    run = push_by_hand(scene, [-0.05] * 40, 3e-3)
+def test_a_clip_on_a_soft_pipe_presses_it_in_and_stays_outside() -> None:
+    scene = clip_on_pipe(
+        damping=0.0, order=1, coupling=None, pipe_young=50e6, pipe_cells=(32, 1, 16)
+    )
+    run = push_by_hand(scene, [-0.05] * 40, 3e-3, look_at=[(0.0115, "{force:.1f} N")])
     assert run.peak > 1.0
     assert run.moved.max() > 1e-5
     assert run.depth.max() < 1e-6
+    # by brute force, not by the contacts that were found
+    (picture,) = run.pictures
+    lips = picture.clip[np.hypot(picture.clip[:, 0], picture.clip[:, 2]) < 0.011]
+    outside = picture.pipe[np.abs(picture.pipe[:, 1]) < 0.005]
+    assert signed_distance(lips, picture.pipe, picture.pipe_triangles).min() > -1e-5
+    assert signed_distance(outside, picture.clip, picture.clip_triangles).min() > -1e-5
+
+
+def test_a_session_feels_what_the_simulation_does() -> None:
+    felt = felt_in_session(clip_on_pipe(damping=0.0, order=1), 0.0135, 0.1, 0.0)
+    path = way_in(START, 0.1, 1e-3, 0.0)
+    run = push_by_hand(clip_on_pipe(damping=0.0, order=1, coupling=None), path, 1e-3)
+    assert felt.max() == pytest.approx(run.peak, rel=0.02)
+    assert felt.min() == pytest.approx(run.force.min(), rel=0.1)
 
 
 @pytest.mark.nojit

@@ -225,6 +225,22 @@ def push_by_hand(
     return recorder.run()
 
 
+def felt_in_session(scene: tg.Scene, start: float, speed: float, rest: float) -> Array:
+    """Force on a scripted hand that holds the clip in a session at 1 kHz, upwards [N].
+
+    It goes down from `start` to height 0 [m] and stays so long [s], as `way_in` does.
+    """
+
+    def hand(t: float) -> tuple[float, float, float]:
+        return (0.0, 0.0, float(GRIP[2]) + max(start - speed * t, 0.0))
+
+    session = tg.Session(scene, method="signorini", device=tg.devices.Scripted(hand))
+    with one_blas_thread():
+        trace = session.run(start / speed + rest, realtime=False)
+    force: Array = trace["device.force"][:, 2]
+    return force
+
+
 def way_in(start: float, speed: float, dt: float, rest: float) -> list[float]:
     """Velocities of a hand that goes down from `start` to height 0 and stays so long [s]."""
     count = ceil(start / (speed * dt) - 1e-9)
