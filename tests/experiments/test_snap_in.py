@@ -58,9 +58,11 @@ def test_the_hand_ends_at_the_pipe(dt: float) -> None:
     assert path[-1] == 0.0
 
 
-def test_lips_of_ten_node_elements_bend_like_a_beam() -> None:
+def test_lips_of_ten_node_elements_bend_as_they_should() -> None:
+    """More stiffly than a thin beam, and less than a plate, which keeps its width."""
     clip = clip_on_pipe(order=2).bodies[0]
-    assert lip_stiffness(clip) == pytest.approx(beam_stiffness(MOUTH), rel=0.01)
+    beam = beam_stiffness(clip, MOUTH)
+    assert beam < lip_stiffness(clip) < beam / (1.0 - 0.35**2)
     # four nodes lock: twice as stiff with two layers
     assert lip_stiffness(clip_on_pipe(order=1).bodies[0]) == pytest.approx(2919.0, rel=0.03)
 
