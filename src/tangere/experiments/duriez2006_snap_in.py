@@ -1,4 +1,4 @@
-"""A clip snaps onto a pipe, [DURIEZ2006] Sec. 7.2 and Figs. 14 to 16, beside its closed form.
+"""A clip snaps onto a pipe, [DURIEZ2006] Sec. 7.2, Figs. 14 and 16, beside its closed form.
 
 The clip is a C-ring of polyethylene on a handle, 15 g in all (`scene.soft_library`); the paper's
 meshes and the material of its pipe are not available. Four sets of runs:
@@ -228,6 +228,7 @@ def _on_and_off(p: Params, friction: float, young: float, mesh: dict[str, Any]) 
         (0.0064, "widest: {force:.1f} N"),
         (0.0025, "beyond: {force:.1f} N"),
         (5e-5, "home"),
+        (0.003, "drawn off: {force:.1f} N"),
     )
     if young == p.young:
         path += [p.hand_speed] * round(p.off / p.hand_speed / p.pipe_dt)
