@@ -123,3 +123,18 @@ def test_a_session_feels_what_the_simulation_does() -> None:
 def test_a_pipe_must_have_a_stiffness() -> None:
     with pytest.raises(tg.SceneError, match="pipe_young"):
         clip_on_pipe(pipe_young=-1.0, cells=(4, 1, 1), pipe_cells=(4, 1, 2))
+
+
+@pytest.mark.nojit
+def test_the_scene_is_a_tool_above_a_pipe() -> None:
+    scene = clip_on_pipe(cells=(108, 4, 4))
+    clip, pipe = scene.bodies
+    assert [tool.name for tool in scene.tools] == ["clip"]
+    assert isinstance(clip.shape, tg.TetMesh)
+    assert len(clip.shape.tetrahedra) >= 10_000
+    assert clip.mass == pytest.approx(0.015)
+    # handle and ring about their common centre: more than the handle alone, 25 mm high
+    assert clip.inertia[1, 1] > 0.014 * (0.020**2 + 0.025**2) / 12.0
+    assert pipe.fixed
+    assert clip_on_pipe(pipe_young=1e6, cells=(4, 1, 1)).bodies[1].kind == "soft"
+    assert clip_on_pipe(coupling=None, cells=(4, 1, 1)).tools == []
