@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from oracles.surface import signed_distance
 
 import tangere as tg
 from tangere.experiments.clip_law import ClipLaw, beam_stiffness, lip_stiffness, snap
-from tangere.experiments.clip_runs import PACE, lead, push_by_hand, way_in
+from tangere.experiments.clip_runs import PACE, felt_in_session, lead, push_by_hand, way_in
 from tangere.scene.soft_library import MOUTH, RADIUS, START, clip_on_pipe
 
 
@@ -57,9 +58,11 @@ def test_the_hand_ends_at_the_pipe(dt: float) -> None:
     assert path[-1] == 0.0
 
 
-def test_lips_of_ten_node_elements_bend_like_a_beam() -> None:
+def test_lips_of_ten_node_elements_bend_as_they_should() -> None:
+    """More stiffly than a thin beam, and less than a plate, which keeps its width."""
     clip = clip_on_pipe(order=2).bodies[0]
-    assert lip_stiffness(clip) == pytest.approx(beam_stiffness(MOUTH), rel=0.01)
+    beam = beam_stiffness(clip, MOUTH)
+    assert beam < lip_stiffness(clip) < beam / (1.0 - 0.35**2)
     # four nodes lock: twice as stiff with two layers
     assert lip_stiffness(clip_on_pipe(order=1).bodies[0]) == pytest.approx(2919.0, rel=0.03)
 
@@ -92,15 +95,46 @@ def test_ridges_of_a_pipe_with_facets_do_not_catch(friction: float, facets: int)
     assert run.peak == pytest.approx(exact, rel=0.02)
 
 
-def test_a_clip_on_a_soft_pipe_presses_it_in() -> None:
-    scene = clip_on_pipe(damping=0.0, order=1, coupling=None, pipe_young=50e6)
-    run = push_by_hand(scene, [-0.05] * 40, 3e-3)
+def test_a_clip_on_a_soft_pipe_presses_it_in_and_stays_outside() -> None:
+    scene = clip_on_pipe(
+        damping=0.0, order=1, coupling=None, pipe_young=50e6, pipe_cells=(32, 1, 16)
+    )
+    run = push_by_hand(scene, [-0.05] * 40, 3e-3, look_at=[(0.0115, "{force:.1f} N")])
     assert run.peak > 1.0
     assert run.moved.max() > 1e-5
     assert run.depth.max() < 1e-6
+    # by brute force, not by the contacts that were found
+    (picture,) = run.pictures
+    lips = picture.clip[np.hypot(picture.clip[:, 0], picture.clip[:, 2]) < 0.011]
+    outside = picture.pipe[np.abs(picture.pipe[:, 1]) < 0.005]
+    assert signed_distance(lips, picture.pipe, picture.pipe_triangles).min() > -1e-5
+    assert signed_distance(outside, picture.clip, picture.clip_triangles).min() > -1e-5
+
+
+def test_a_session_feels_what_the_simulation_does() -> None:
+    felt = felt_in_session(clip_on_pipe(damping=0.0, order=1), 0.0135, 0.1, 0.0)
+    path = way_in(START, 0.1, 1e-3, 0.0)
+    run = push_by_hand(clip_on_pipe(damping=0.0, order=1, coupling=None), path, 1e-3)
+    assert felt.max() == pytest.approx(run.peak, rel=0.02)
+    assert felt.min() == pytest.approx(run.force.min(), rel=0.1)
 
 
 @pytest.mark.nojit
 def test_a_pipe_must_have_a_stiffness() -> None:
     with pytest.raises(tg.SceneError, match="pipe_young"):
         clip_on_pipe(pipe_young=-1.0, cells=(4, 1, 1), pipe_cells=(4, 1, 2))
+
+
+@pytest.mark.nojit
+def test_the_scene_is_a_tool_above_a_pipe() -> None:
+    scene = clip_on_pipe(cells=(108, 4, 4))
+    clip, pipe = scene.bodies
+    assert [tool.name for tool in scene.tools] == ["clip"]
+    assert isinstance(clip.shape, tg.TetMesh)
+    assert len(clip.shape.tetrahedra) >= 10_000
+    assert clip.mass == pytest.approx(0.015)
+    # handle and ring about their common centre: more than the handle alone, 25 mm high
+    assert clip.inertia[1, 1] > 0.014 * (0.020**2 + 0.025**2) / 12.0
+    assert pipe.fixed
+    assert clip_on_pipe(pipe_young=1e6, cells=(4, 1, 1)).bodies[1].kind == "soft"
+    assert clip_on_pipe(coupling=None, cells=(4, 1, 1)).tools == []

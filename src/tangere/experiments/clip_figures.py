@@ -128,12 +128,12 @@ def _plot_pipes(result: Result) -> Figure:
 
 
 def strip(result: Result) -> Figure:
-    """The clip on the soft pipe at five heights, coloured by stress."""
+    """The clip on the soft pipe at six heights, coloured by stress."""
     from matplotlib.figure import Figure
 
     p = result.params
     shown = result.pipes[ROUGH, p.young].pictures
-    figure = Figure(figsize=(10.5, 2.6))
+    figure = Figure(figsize=(10.5, 2.3))
     figure.set_label(
         "The clip on the soft pipe at μ = 0.8, with the force on the hand; dark red: 25 MPa of "
         "equivalent stress or more."

@@ -20,7 +20,7 @@ import numpy as np
 from tangere.fem.grids import lips
 from tangere.geometry.tetmesh import TetMesh
 from tangere.maths.vec import Array
-from tangere.scene.soft_library import CLIP_WIDTH, GRIP_ANGLE, OUTER, POLYETHYLENE, RADIUS
+from tangere.scene.soft_library import CLIP_WIDTH, OUTER, POLYETHYLENE, RADIUS
 from tangere.steppers.soft_scene import condense_body
 
 if TYPE_CHECKING:
@@ -98,13 +98,18 @@ def lip_stiffness(clip: Body) -> float:
     return float(together.sum())
 
 
-def beam_stiffness(mouth: float) -> float:
+def beam_stiffness(clip: Body, mouth: float) -> float:
     """The same of a thin curved beam: E I/∫ h² r dφ, h the height above the lip [N/m].
 
-    φ runs along the middle line of radius r from the lip to where the handle holds the ring.
+    φ runs along the middle line of radius r from the lip to the last vertex that the handle holds.
     """
+    mesh, elastic = clip.shape, clip.elastic
+    assert isinstance(mesh, TetMesh)
+    assert elastic is not None
+    x, _, z = mesh.vertices[elastic.clamped].T
+    held = float(np.arctan2(x, z).max())
     middle, thick = 0.5 * (RADIUS + OUTER), OUTER - RADIUS
-    phi = np.linspace(mouth - 0.5 * pi, 0.5 * pi - GRIP_ANGLE, SAMPLES)
+    phi = np.linspace(mouth - 0.5 * pi, 0.5 * pi - held, SAMPLES)
     arm = middle * np.sin(phi) + RADIUS * cos(mouth)
     bending = POLYETHYLENE["young"] * CLIP_WIDTH * thick**3 / 12.0
     return float(bending / (middle * np.trapezoid(arm * arm, phi)))

@@ -142,7 +142,8 @@ class _Recorder:
             (hand, height, float(clip.velocity[2]), force, len(table), table["sticking"].sum(),
              held, depth, sim.audit.residual, aside, moved)
         )  # fmt: skip
-        while self._waiting and height <= self._waiting[0][0]:
+        before = self.rows[-2][1] if len(self.rows) > 1 else height
+        while self._waiting and min(before, height) <= self._waiting[0][0] <= max(before, height):
             self.pictures.append(self.picture(self._waiting.pop(0)[1].format(force=force)))
 
     def picture(self, caption: str) -> Picture:
@@ -203,7 +204,7 @@ def push_by_hand(
         path: Velocity of the hand in every step, upwards [m/s].
         dt: Step [s].
         method: Of contact.
-        look_at: Heights of the clip, falling, at which a picture is taken, and its caption.
+        look_at: Heights that the clip passes, one after the other, and captions of pictures there.
     """
     sim = tg.Simulation(scene, method=method, dt=dt)
     grip = sim.hold("clip")
@@ -223,6 +224,22 @@ def push_by_hand(
             height += velocity * dt
             recorder.take(height, -float(sim.spring_forces[:, 2].sum()))
     return recorder.run()
+
+
+def felt_in_session(scene: tg.Scene, start: float, speed: float, rest: float) -> Array:
+    """Force on a scripted hand that holds the clip in a session at 1 kHz, upwards [N].
+
+    It goes down from `start` to height 0 [m] and stays so long [s], as `way_in` does.
+    """
+
+    def hand(t: float) -> tuple[float, float, float]:
+        return (0.0, 0.0, float(GRIP[2]) + max(start - speed * t, 0.0))
+
+    session = tg.Session(scene, method="signorini", device=tg.devices.Scripted(hand))
+    with one_blas_thread():
+        trace = session.run(start / speed + rest, realtime=False)
+    force: Array = trace["device.force"][:, 2]
+    return force
 
 
 def way_in(start: float, speed: float, dt: float, rest: float) -> list[float]:
