@@ -325,7 +325,7 @@ def _check_led(result: Result) -> list[Claim]:
         Claim("entry-stick", f"mouth of {p.blunt:g}°, μ = 0.8: all normal force of the first 0.5 "
               "mm is on points that stick", "the first stick of the paper: μ > tan 37° = 0.75",
               100.0 * entry[ROUGH], "%", entry[ROUGH] > 0.99),
-        Claim("entry-slip", f"mouth of {p.blunt:g}°, μ = {BELOW:g}: none of it, from the second step on",
+        Claim("entry-slip", f"mouth of {p.blunt:g}°, μ = {BELOW:g}: none, from the second step on",
               "slips", 100.0 * entry[BELOW], "%", entry[BELOW] < 0.01),
     ]  # fmt: skip
 
