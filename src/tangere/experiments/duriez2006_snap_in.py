@@ -13,6 +13,10 @@ Elements of four nodes make the clip of this mesh twice too stiff; that stiffnes
 under this coupling, which holds a clip of the true stiffness back. So (a) is also shown with
 elements of ten nodes, whose lips bend as beams and plates do, and with a clip of 10,368 elements.
 
+A clip that jams, μ > tan α, is led 2 mm. Led on, its arms bulge until their inner walls roll on the
+pipe; from 2.2 mm and 150 N on, 25 times what a hand needs at μ = 0.2, points slip. That is beyond
+small displacements, and in one step there the contact problem is not solved to its tolerance.
+
 A soft pipe has facets, and each one tilts the contact normal: with n of them the push is up to
 π/n times 2/sin 2(θ − arctan μ) higher than on a cylinder. So the soft pipe is compared with a rigid
 one of the same facets.
@@ -56,6 +60,7 @@ from tangere.scene.soft_library import (
     clip_on_pipe,
 )
 
+BELOW = 0.5  # friction with which a narrow mouth slips
 HOME = 1e-4  # a clip this low is home [m]
 
 
@@ -166,7 +171,7 @@ def run(params: Params, tell: Tell = silent) -> Result:
         mu: _lead(mu, [there, (back, -p.turn_way)], plain) for mu in (SLIPPERY, ROUGH)
     }  # fmt: skip
     jammed = _lead(p.jam_friction, [(round(p.jam_way / p.ways[0]), p.ways[0])], plain)
-    blunt = {mu: _lead_blunt(p, mu, plain) for mu in (SLIPPERY, ROUGH)}
+    blunt = {mu: _lead_blunt(p, mu, plain) for mu in (BELOW, ROUGH)}
     tell(0.35, "pushed by hand")
     by_hand = {(mu, dt): _push(p, mu, dt, plain) for mu in (SLIPPERY, ROUGH) for dt in p.hand_steps}
     in_session = {
@@ -320,8 +325,8 @@ def _check_led(result: Result) -> list[Claim]:
         Claim("entry-stick", f"mouth of {p.blunt:g}°, μ = 0.8: all normal force of the first 0.5 "
               "mm is on points that stick", "the first stick of the paper: μ > tan 37° = 0.75",
               100.0 * entry[ROUGH], "%", entry[ROUGH] > 0.99),
-        Claim("entry-slip", f"mouth of {p.blunt:g}°, μ = 0.2: none of it, from the second step on",
-              "slips", 100.0 * entry[SLIPPERY], "%", entry[SLIPPERY] < 0.01),
+        Claim("entry-slip", f"mouth of {p.blunt:g}°, μ = {BELOW:g}: none, from the second step on",
+              "slips", 100.0 * entry[BELOW], "%", entry[BELOW] < 0.01),
     ]  # fmt: skip
 
 
