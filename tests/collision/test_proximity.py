@@ -551,6 +551,29 @@ def looks_along(s: Surfaces, v: int, n: Array) -> float:
     return float(max(*(own @ n), own.sum(axis=0) @ n / np.linalg.norm(own.sum(axis=0))))
 
 
+@pytest.mark.nojit
+@pytest.mark.parametrize("ahead", [1e-3, 1e-4, -1e-5])
+def test_a_ridge_does_not_stop_an_edge_that_slides_across_it(ahead: float) -> None:
+    """The edge of a box goes up a roof: the ridge ahead is above the box's face, and to one side.
+
+    Held by that face, the ridge would stop the box; it is the slope that holds the edge.
+    """
+    uphill, normal = np.array([0.0, -1.0, 1.0]) / np.sqrt(2.0), np.array([0.0, 1.0, 1.0])
+    normal /= np.sqrt(2.0)
+    front = 0.544 * uphill - np.sqrt(1.0 - 0.544**2) * normal  # of the box's face that goes ahead
+    below = np.cross((1.0, 0.0, 0.0), front)
+    below *= -np.sign(below @ normal)
+    axes = np.column_stack((np.cross(front, below), front, below))
+    sides = box((0.06, 0.02, 0.02))
+    edge = -ahead * uphill + 1e-7 * normal
+    points = (sides[0] - (0.0, 0.01, 0.01)) @ axes.T + edge
+    found = pairs(surfaces((points, sides[1]), wedge(False, "x")))
+    assert found
+    allowed = (normal, np.array([0.0, -1.0, 1.0]) / np.sqrt(2.0), np.array([0.0, 0.0, 1.0]))
+    for row in found:
+        assert max(-row.normal @ n for n in allowed) > np.cos(0.3)
+
+
 @pytest.mark.parametrize(("seed", "gap"), [(1, 2e-4), (2, -4e-4), (3, -1e-3), (4, 0.0)])
 def test_every_vertex_within_reach_has_its_closest_point(seed: int, gap: float) -> None:
     """Vertices, distances and signs of brute force; what looks elsewhere is left out, no more."""

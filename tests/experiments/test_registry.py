@@ -14,7 +14,7 @@ from tangere.experiments.registry import EXPERIMENTS, PLANNED, find, select
 
 def test_the_papers_experiments_are_there() -> None:
     papers = ["block-tower", "falling-cube", "stick-slip", "two-hands", "free-spoon"]
-    papers += ["spoon-and-cup", "contact-time", "spin-down", "rolling"]
+    papers += ["spoon-and-cup", "snap-in", "contact-time", "spin-down", "rolling"]
     assert list(EXPERIMENTS) == [*papers, "cube-toss", "energy-audit", "contact-delay"]
 
 

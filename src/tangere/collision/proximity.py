@@ -77,6 +77,9 @@ TOUCHING = 1e-6
 AGREES_OUTSIDE, AGREES_INSIDE = 0.1, 0.5
 # A point is above a boundary edge if it is this close to the plane through it [m].
 ABOVE = 1e-9
+# An edge passes by a face if it is behind its plane by this share of the gap, and there before a
+# face whose normal has less than this cosine with that of the first: more than 60° around a corner.
+BEHIND, CORNER = 0.1, 0.5
 # Pairs of one vertex: three planes hold a point in a corner.
 MAX_FACES = 3
 
@@ -193,7 +196,7 @@ def _vertex_on_surface(
         else:
             # two vertices that are closest to each other are one pair
             if kind != VERTEX or side == A or not _is_closest(s, own, number, v):
-                _append_vertex(s, v, kind, number, c, normal, side, out)
+                _append_vertex(s, v, k, kind, number, c, normal, side, out)
             inner = _centroid(s, number) if kind == FACE else c.point
             count = _remember(met, 0, normal, c.point, inner)
     _further_faces(s, v, k, side, limits, slack, met, count, out)
@@ -260,7 +263,7 @@ def _face_looked_at(
         away = sub(x, point)
         if dot(n, away) < 0.0 and _beside(n, away) <= TOUCHING:
             if vertex_can_touch(s, v, scale(-1.0, n)):
-                _append_vertex(s, v, FACE, t, Closest(t, w, point), n, side, out)
+                _append_vertex(s, v, k, FACE, t, Closest(t, w, point), n, side, out)
                 return
 
 
@@ -313,7 +316,7 @@ def _further_faces(
         inner = _centroid(s, t)
         if not _rises(met, count, n, point, inner):
             continue
-        _append_vertex(s, v, FACE, t, here, n, side, out)
+        _append_vertex(s, v, k, FACE, t, here, n, side, out)
         count = _remember(met, count, n, point, inner)
         if count == MAX_FACES:
             return
@@ -364,9 +367,53 @@ def _centroid(s: Surfaces, t: int) -> Vec3:
 
 
 @kernel
+def _passes_by(s: Surfaces, v: int, k: int, c: Closest, outward: Vec3) -> bool:
+    """Whether vertex v, above a face of surface k, is beside a sharp border of it.
+
+    An edge at v rises towards the face and goes on behind its plane, around the corner: the border
+    of the face touches it first. So does an edge that slides along one side of a ridge, with the
+    ridge ahead: a pair of the ridge with the face on the other side of that edge would stop it.
+    """
+    x = vertex_at(s, v)
+    gap = dot(outward, sub(x, c.point))
+    if gap < -TOUCHING:
+        return False
+    behind = TOUCHING + (1.0 + BEHIND) * max(0.0, gap)
+    for at in range(s.fan_start[v], s.fan_start[v + 1]):
+        t = s.fan[at]
+        for i in range(3):
+            way = sub(vertex_at(s, s.triangles[3 * t + i]), x)
+            rise = -dot(way, outward)
+            if rise > behind and _around_corner(s, k, axpy(behind / rise, way, x), outward):
+                return True
+    return False
+
+
+@kernel
+def _around_corner(s: Surfaces, k: int, x: Vec3, outward: Vec3) -> bool:
+    """Whether a point outside surface k is before a face of another direction than `outward`."""
+    c = closest_point(s, s.node_start[k], x, inf)
+    kind, number = feature_of(s, c)
+    if number < 0 or is_boundary(s, kind, number):
+        return False
+    if not dot(pseudonormal(s, kind, number), sub(x, c.point)) > 0.0:
+        return False
+    least = dot(triangle_normal(s, c.triangle), outward)
+    if kind == EDGE:
+        sides = off(s.edge_triangles, 2 * number)
+        least = min(least, dot(triangle_normal(s, sides[0]), outward))
+        least = min(least, dot(triangle_normal(s, sides[1]), outward))
+    elif kind == VERTEX:
+        for at in range(s.fan_start[number], s.fan_start[number + 1]):
+            least = min(least, dot(triangle_normal(s, s.fan[at]), outward))
+    return least < CORNER
+
+
+@kernel
 def _append_vertex(
     s: Surfaces,
     v: int,
+    k: int,
     kind: int,
     number: int,
     c: Closest,
@@ -374,12 +421,12 @@ def _append_vertex(
     side: int,
     out: FeaturePairs,
 ) -> None:
-    """Append the pair of vertex v and a feature; outward: the normal out of the feature's surface.
+    """Append the pair of vertex v and a feature of surface k; outward: the normal out of that.
 
     A vertex that cannot touch there is left out.
     """
     inward = scale(-1.0, outward)
-    if not vertex_can_touch(s, v, inward):
+    if not vertex_can_touch(s, v, inward) or (kind == FACE and _passes_by(s, v, k, c, outward)):
         return
     n = inward if side == A else outward
     if side == A:

@@ -37,7 +37,7 @@ from tangere.contact.penalty.tool_contact import PenaltyContact
 from tangere.experiments import otaduy2005_free_spoon as free_spoon
 from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
 from tangere.experiments.figures import COLOURS, FAINT, INK, canvas, house_style
-from tangere.experiments.pictures import Camera
+from tangere.experiments.pictures import Camera, paint_triangles
 from tangere.geometry.shapes import Shape
 from tangere.haptics.coupling import VirtualCoupling
 from tangere.haptics.layout import (
@@ -414,33 +414,14 @@ def strip(result: Result) -> Figure:
 
 def _paint(axes: Axes, camera: Camera, meshes: list[tuple[Shape, Array, Array, str]]) -> None:
     """Triangles of placed meshes from back to front, lit from above."""
-    from matplotlib.collections import PolyCollection
     from matplotlib.colors import to_rgb
 
-    right, up, towards = camera.axes()
-    sun = np.array([0.3, -0.4, 0.87])
-    flat, depth, colours = [], [], []
+    surfaces = []
     for shape, position, turned, colour in meshes:
         vertices, faces = shape.surface()
-        corners = (vertices @ turned.T + position - camera.centre)[faces]
-        normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-        normal /= np.linalg.norm(normal, axis=1)[:, None]
-        seen = normal @ towards > 0.0
-        flat.append(np.stack((corners[seen] @ right, corners[seen] @ up), axis=2))
-        depth.append(corners[seen].mean(axis=1) @ towards)
-        light = 0.55 + 0.45 * np.clip(normal[seen] @ sun, 0.0, 1.0)
-        colours.append(np.clip(light[:, None] * np.array(to_rgb(colour)), 0.0, 1.0))
-    order = np.argsort(np.concatenate(depth))
-    shades = np.concatenate(colours)[order]
-    axes.add_collection(
-        PolyCollection(
-            list(np.concatenate(flat)[order]), facecolors=shades, edgecolors=shades, lw=0.2
-        )
-    )
-    axes.set_xlim(-0.5 * camera.width, 0.5 * camera.width)
-    axes.set_ylim(-0.5 * camera.height, 0.5 * camera.height)
-    axes.set_aspect("equal")
-    axes.axis("off")
+        corners = (vertices @ turned.T + position)[faces]
+        surfaces.append((corners, np.tile(to_rgb(colour), (len(faces), 1))))
+    paint_triangles(axes, camera, surfaces)
 
 
 def _outline(axes: Axes, camera: Camera, shape: Shape, position: Array, turned: Array) -> None:

@@ -146,6 +146,35 @@ def draw(axes: Axes, frame: Frame, camera: Camera) -> None:
         )  # fmt: skip
 
 
+def paint_triangles(axes: Axes, camera: Camera, surfaces: Sequence[tuple[Array, Array]]) -> None:
+    """Triangles of any surfaces, corners (n, 3, 3) [m] and colours (n, 3), from back to front."""
+    from matplotlib.collections import PolyCollection
+
+    right, up, towards = camera.axes()
+    sun = np.array([0.3, -0.4, 0.87])
+    flat, depth, colours = [], [], []
+    for corners, colour in surfaces:
+        placed = corners - np.asarray(camera.centre)
+        normal = np.cross(placed[:, 1] - placed[:, 0], placed[:, 2] - placed[:, 0])
+        normal /= np.linalg.norm(normal, axis=1)[:, None]
+        seen = normal @ towards > 0.0
+        flat.append(np.stack((placed[seen] @ right, placed[seen] @ up), axis=2))
+        depth.append(placed[seen].mean(axis=1) @ towards)
+        light = 0.55 + 0.45 * np.clip(normal[seen] @ sun, 0.0, 1.0)
+        colours.append(np.clip(light[:, None] * colour[seen], 0.0, 1.0))
+    order = np.argsort(np.concatenate(depth))
+    shades = np.concatenate(colours)[order]
+    axes.add_collection(
+        PolyCollection(
+            list(np.concatenate(flat)[order]), facecolors=shades, edgecolors=shades, lw=0.2
+        )
+    )
+    axes.set_xlim(-0.5 * camera.width, 0.5 * camera.width)
+    axes.set_ylim(-0.5 * camera.height, 0.5 * camera.height)
+    axes.set_aspect("equal")
+    axes.axis("off")
+
+
 def _shadow(axes: Axes, solid: Solid, project: Any) -> None:
     """Two nested shadows on the floor: a wide pale one and a narrow dark one read as soft."""
     from matplotlib.collections import PolyCollection

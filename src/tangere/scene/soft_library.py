@@ -5,7 +5,7 @@ The clip of [DURIEZ2006] as a C-ring of polyethylene. Its parts are named by `fe
 
 from __future__ import annotations
 
-from math import pi
+from math import inf, pi
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,7 +65,8 @@ def clip_on_pipe(
         cells: Of the clip: around, through the thickness, along y; six tetrahedra each.
         order: Of the elements of both bodies, see `Scene.add_soft_body`.
         damping: Rayleigh's β of both [s]; the step if not given.
-        pipe_young: Young's modulus of a soft pipe, held at its ends [Pa]; None: it is rigid.
+        pipe_young: Young's modulus of a soft pipe, held at its ends [Pa]; None: it is a rigid
+            cylinder; infinite: it is rigid, with the facets of the soft one.
         pipe_cells: Of a soft pipe: around, through its wall, along y.
         height: Of the clip's centre above the axis of the pipe [m].
         speed: The handle moves down so fast whatever resists [m/s]; None: it is free to move.
@@ -104,6 +105,9 @@ def clip_on_pipe(
         )
         return scene
     pipe = tube(outer_radius=RADIUS, length=PIPE_LENGTH, cells=pipe_cells)
+    if pipe_young == inf:
+        scene.add_body(pipe, material=material, name="pipe", fixed=True)
+        return scene
     scene.add_soft_body(
         pipe,
         young=positive(pipe_young, "clip_on_pipe pipe_young"),
