@@ -13,8 +13,8 @@ from tangere.experiments.experiment import Outcome, reproduce
 from tangere.experiments.figures import png, svg
 from tangere.experiments.registry import EXPERIMENTS
 
-# Claims on time per step: true on a quiet machine, and no business of a unit test.
-TIMING = {"linear", "ratio", "median", "late"}
+# Claims on time: true on a quiet machine, and no business of a unit test.
+TIMING = {"linear", "ratio", "median", "late", "lemke-growth", "newton-share"}
 TIMED = "time-"  # all claims of these names are, too
 # Claims on the outcome of a search: a short one is a lottery, a long one is judged by its spread.
 SEARCHED = {f"{what}-{row.body}-{row.numbers}" for what, _ in ERRORS for row in ROWS}

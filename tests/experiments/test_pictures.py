@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import tangere as tg
-from tangere.experiments import pictures
+from tangere.experiments import pictures, surface_pictures
 from tangere.maths.vec import Array
 
 UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
@@ -86,3 +86,20 @@ def test_a_cylinder_is_smooth_round_its_side() -> None:
     edges = axes.collections[-1]
     # rim above, half of the rim below, and two outlines: none between neighbouring facets
     assert len(edges.get_paths()) == 24 + 12 + 2
+
+
+def test_a_surface_shows_what_looks_at_the_camera_and_its_stress() -> None:
+    corners, triangles = BOX.surface()
+    camera = pictures.Camera(centre=(0.0, 0.0, 0.5))
+    found = []
+    for share in (0.0, 1.0):
+        surface = surface_pictures.Surface(corners, triangles, np.full(len(corners), share))
+        axes = Figure().add_subplot()
+        surface_pictures.paint(axes, surface, camera)
+        _, painted = axes.collections
+        found.append(np.asarray(painted.get_facecolor()))
+    # three of the six faces, two triangles each
+    assert [len(colours) for colours in found] == [6, 6]
+    calm, strained = (colours[:, :3].mean(axis=0) for colours in found)
+    assert calm[2] > calm[0]
+    assert strained[0] > strained[2]

@@ -14,8 +14,10 @@ from tangere.experiments.registry import EXPERIMENTS, PLANNED, find, select
 
 def test_the_papers_experiments_are_there() -> None:
     papers = ["block-tower", "falling-cube", "stick-slip", "two-hands", "free-spoon"]
-    papers += ["spoon-and-cup", "snap-in", "contact-time", "spin-down", "rolling"]
-    assert list(EXPERIMENTS) == [*papers, "cube-toss", "energy-audit", "contact-delay"]
+    papers += ["spoon-and-cup", "table", "friction-cone", "solver-time", "delassus", "quasi-rigid"]
+    papers += ["snap-in", "contact-time"]
+    ours = ["spin-down", "rolling", "cube-toss", "energy-audit", "contact-delay"]
+    assert list(EXPERIMENTS) == [*papers, *ours]
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)

@@ -8,7 +8,7 @@ from oracles.friction_problems import draw
 
 import tangere as tg
 from tangere.bench.friction import pad
-from tangere.friction.pyramid import solve_pyramid
+from tangere.friction.pyramid import lemke, solve_pyramid
 
 
 @pytest.mark.nojit
@@ -80,3 +80,23 @@ def test_a_contact_that_cannot_move_has_no_force() -> None:
     assert solution.converged
     assert solution.r == pytest.approx([1.0, -0.1, 0.0, 0.0, 0.0, 0.0])
     assert not tg.solve_friction(0.0 * W, -np.ones(6), 0.5, solver="lemke").r.any()
+
+
+@pytest.mark.nojit
+def test_a_small_problem_of_complementarity() -> None:
+    """Both w are zero at z = M⁻¹ (5, 6); where q ≥ 0 nothing is to be done."""
+    M = np.array([[2.0, 1.0], [1.0, 2.0]])
+    z, pivots, solved = lemke(M, np.array([-5.0, -6.0]))
+    assert solved
+    assert pivots >= 2
+    assert z == pytest.approx([4.0 / 3.0, 7.0 / 3.0], abs=1e-12)
+    z, pivots, solved = lemke(M, np.array([5.0, 0.0]))
+    assert (z.tolist(), pivots, solved) == ([0.0, 0.0], 0, True)
+
+
+@pytest.mark.nojit
+def test_a_problem_without_a_solution_is_told() -> None:
+    z, pivots, solved = lemke(np.zeros((2, 2)), np.array([1.0, -1.0]))
+    assert not solved
+    assert pivots > 0
+    assert not z.any()

@@ -106,7 +106,7 @@ def test_nothing_presses(solver: str, q: list[float]) -> None:
     W = draw("generic", np.random.default_rng(6), 3).W
     solution = tg.solve_friction(W, np.tile(q, 3), 0.5, solver=solver)
     assert solution.converged
-    # Lemke's basis is solved by least squares, with its rounding; the others have none
+    # Lemke's exchanges have rounding; the others have none
     assert max(solution.error, np.abs(solution.r).max()) <= (1e-12 if solver == "lemke" else 0.0)
 
 
@@ -122,6 +122,21 @@ def test_contact_of_two_fixed_bodies_carries_nothing(solver: str) -> None:
     nothing = tg.solve_friction(0.0 * EYE, -np.ones(6), 0.5, solver=solver)
     assert nothing.converged
     assert not nothing.r.any()
+
+
+@pytest.mark.nojit
+def test_sweeps_that_go_round_in_circles_are_left() -> None:
+    """Two contacts that are coupled strongly: exact solutions in turn never come to rest."""
+    rng = np.random.default_rng(1)
+    root = rng.standard_normal((6, 6)) * np.geomspace(1.0, 0.1, 6)
+    q = rng.standard_normal(6) - [1.0, 0.0, 0.0, 1.0, 0.0, 0.0]
+    early = tg.solve_friction(root @ root.T, q, 1.0, solver="gs", max_sweeps=500)
+    assert not early.converged
+    solution = tg.solve_friction(root @ root.T, q, 1.0, solver="gs", tolerance=1e-9)
+    assert solution.converged
+    assert solution.newton_steps == 0
+    assert solution.sweeps < 1000
+    assert solution.error <= 1e-9
 
 
 @pytest.mark.nojit

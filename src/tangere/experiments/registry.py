@@ -10,7 +10,12 @@ from tangere.experiments import (
     contact_delay,
     cube_toss,
     duriez2006_contact_time,
+    duriez2006_delassus,
+    duriez2006_friction_cone,
+    duriez2006_quasi_rigid,
     duriez2006_snap_in,
+    duriez2006_solver_time,
+    duriez2006_table,
     energy_audit,
     hasegawa2004_block_tower,
     hasegawa2004_falling_cube,
@@ -32,6 +37,11 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
         hasegawa2004_two_hands,
         otaduy2005_free_spoon,
         otaduy2005_spoon_and_cup,
+        duriez2006_table,
+        duriez2006_friction_cone,
+        duriez2006_solver_time,
+        duriez2006_delassus,
+        duriez2006_quasi_rigid,
         duriez2006_snap_in,
         duriez2006_contact_time,
         spin_down,
@@ -46,7 +56,6 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
 PLANNED = frozenset(
     "spinning-top tippe-top gears insect "
     "peg-in-hole pen-in-bowl cylinder-in-pipe ball-on-cylinders cylinder-pivot guarded-motion "
-    "table friction-cone solver-time delassus quasi-rigid "
     "jaws".split()
 )
 

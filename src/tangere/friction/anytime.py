@@ -11,6 +11,9 @@ tried, then sweeps that are not accelerated, which is slow but may wander on whe
 stands still; then sweeps from other forces, the contacts in another order, and proximal steps take
 turns: each reaches about half of the solutions that were not found so far. Problems of so many
 contacts that there is no room for Newton steps have the slow sweeps alone to go on with.
+
+Gauss–Seidel alone has exact sweeps, and projected ones, ever more careful, where these get no
+further.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from tangere._clock import kernel_ns
 from tangere._jit import kernel
 from tangere._ptr import PtrF8
 from tangere.friction.anderson import accelerate
-from tangere.friction.gauss_seidel import sweep
+from tangere.friction.gauss_seidel import projected_sweep, sweep
 from tangere.friction.newton import classify, count_unknowns, newton_step, same_active_set
 from tangere.friction.problem import (
     BODIES,
@@ -38,8 +41,9 @@ from tangere.friction.problem import (
 )
 from tangere.friction.proximal import solve_proximal
 
-# An attempt: sweeps to and fro; with Newton steps; accelerated, with Newton steps; proximal steps.
-PLAIN, STEADY, FAST, PROXIMAL = 0, 1, 2, 3
+# An attempt: sweeps to and fro; with Newton steps; accelerated, with Newton steps; proximal steps;
+# projected sweeps.
+PLAIN, STEADY, FAST, PROXIMAL, PROJECTED = 0, 1, 2, 3, 4
 # Sweeps before the first Newton step: they find most of the active set.
 BEFORE_NEWTON = 3
 # y is kept up to date by differences: it is computed anew after so many sweeps, or when their
@@ -61,6 +65,8 @@ LAST_WEIGHT, LEAST_PACE = 0.3, 0.02
 # An attempt ends when the error has not fallen by the factor within so many sweeps, accelerated or
 # not.
 PATIENCE, LONG_PATIENCE, PROGRESS = 100, 500, 0.5
+# Share of projected steps that is made: its decline from one attempt to the next, and the least.
+CAREFUL, LEAST_CAREFUL = 0.6, 0.3
 
 
 @kernel
@@ -85,7 +91,7 @@ def solve_contacts(
         s: Scratch for at least m contacts, as pointers.
         tolerance: Error to reach: the natural map over the force scale.
         max_sweeps: The most sweeps; Newton steps take about as long again.
-        newton: False: plain Gauss–Seidel, neither accelerated nor started again.
+        newton: False: Gauss–Seidel alone, neither accelerated nor from other forces.
         deadline: On the clock of kernels [ns]; 0: none. The best iterate so far is returned then.
     """
     goal = Goal(prepare(p, m, s), tolerance, deadline)
@@ -102,9 +108,12 @@ def solve_contacts(
         if deadline > 0 and kernel_ns() >= deadline:
             break
         left = max_sweeps - sweeps
-        mode, patience = FAST, PATIENCE
+        mode, patience, careful = FAST, PATIENCE, 1.0
         if not newton:
-            mode, patience = PLAIN, left
+            # sweeps that get no further are followed by more careful ones
+            copy_forces(m, s.best, r)
+            mode, patience = PLAIN if attempts == 0 else PROJECTED, LONG_PATIENCE
+            careful = max(CAREFUL ** (attempts - 1), LEAST_CAREFUL)
         elif attempts > 0 and large:
             copy_forces(m, s.best, r)
             mode, patience = STEADY, left
@@ -122,7 +131,9 @@ def solve_contacts(
             newtons += steps
             proximal += _newton_cost(p, m, 3 * m) * steps
         else:
-            least, made, steps, cost = _sweep(p, m, r, s, goal, least, left, mode, patience)
+            least, made, steps, cost = _sweep(
+                p, m, r, s, goal, least, left, mode, patience, careful
+            )
             sweeps += made
             newtons += steps
             swept += cost
@@ -145,6 +156,7 @@ def _sweep(
     max_sweeps: int,
     mode: int,
     patience: int,
+    careful: float,
 ) -> tuple[float, int, int, float]:
     """Sweeps and Newton steps from r until they get no further.
 
@@ -156,8 +168,9 @@ def _sweep(
         goal: What to reach.
         least: Error of `s.best`.
         max_sweeps: The most sweeps.
-        mode: `PLAIN`, `STEADY` or `FAST`.
+        mode: `PLAIN`, `PROJECTED`, `STEADY` or `FAST`.
         patience: Sweeps within which the error has to fall.
+        careful: Share of projected steps that is made.
 
     Returns:
         Least error so far, that of `s.best`; sweeps, Newton steps and what they cost.
@@ -178,7 +191,10 @@ def _sweep(
         if goal.deadline > 0 and now >= goal.deadline:
             break
         copy_forces(m, r, s.held)
-        sweep(p, m, r, s, mode != FAST and sweeps % 2 == 1)
+        if mode == PROJECTED:
+            projected_sweep(p, m, r, s, careful)
+        else:
+            sweep(p, m, r, s, mode != FAST and sweeps % 2 == 1)
         sweeps += 1
         fresh += 1
         spent += sweep_cost
@@ -193,7 +209,7 @@ def _sweep(
             copy_forces(m, r, s.best)
         if error <= PROGRESS * mark:
             mark, since = error, sweeps
-        if least <= goal.tolerance or mode == PLAIN:
+        if least <= goal.tolerance or mode in (PLAIN, PROJECTED):
             continue
         n = count_unknowns(m, r, s)
         cost = _newton_cost(p, m, n)

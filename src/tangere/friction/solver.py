@@ -113,10 +113,7 @@ def solve_friction(
         u, error = judge(problem, r)
         return FrictionSolution(r, u, pivots, error, solved, 0)
     if solver == "printed":
-        scratch = new_scratch(len(problem.mu), unknowns=0)
-        sweeps, stopped = _solve_printed(problem, r, scratch, tolerance, max_sweeps, False)
-        u, error = judge(problem, r)
-        return FrictionSolution(r, u, sweeps, error, stopped, 0)
+        return solve_as_printed(problem, r, tolerance=tolerance, max_sweeps=max_sweeps)
     return solve_problem(
         problem,
         r,
@@ -155,6 +152,16 @@ def solve_problem(
     )
     u = scratch.u[: len(r)].copy()
     return FrictionSolution(r, u, sweeps, error, error <= tolerance, steps)
+
+
+def solve_as_printed(
+    problem: Problem, r: Array, *, tolerance: float, max_sweeps: int = 10_000
+) -> FrictionSolution:
+    """The same by Algorithm 1 as printed; `tolerance` is that of its own stopping test."""
+    scratch = new_scratch(len(problem.mu), _bodies(problem), unknowns=0)
+    sweeps, stopped = _solve_printed(problem, r, scratch, tolerance, max_sweeps, False)
+    u, error = judge(problem, r)
+    return FrictionSolution(r, u, sweeps, error, stopped, 0)
 
 
 @kernel
