@@ -14,8 +14,7 @@ import numpy as np
 
 from tangere.bench.friction import compare
 from tangere.bench.report import Result, Row, Table, spread
-from tangere.contact.signorini.options import Signorini
-from tangere.experiments.duriez2006_contact_time import COUNTS, Params, timed_clip
+from tangere.experiments.duriez2006_contact_time import CAPS, COUNTS, Params, timed_clip
 from tangere.experiments.siconos_solver import siconos_works
 from tangere.experiments.soft_timing import TICK, TOLERANCE, Timing, timed_pad
 from tangere.steppers.profile import Profile
@@ -29,9 +28,9 @@ def measure(rounds: int = 5, params: Params = PARAMS) -> Result:
     begin = time.perf_counter()
     p = replace(params, fine_steps=STEPS * rounds)
     profiles: dict[str, Profile] = {}
-    usual = Signorini().max_contacts
     clips: list[Row] = []
-    for most, mu in (*((most, mu) for most, mu, _ in COUNTS), *((usual, mu) for mu in p.frictions)):
+    caps = [(most, mu) for most, mu, _ in COUNTS] + [(m, mu) for m in CAPS for mu in p.frictions]
+    for most, mu in caps:
         timing = timed_clip(p, mu, most)
         profiles[f"clip, at most {most} contacts, friction {mu:g}"] = timing.profile
         clips.append({"most contacts": most, "friction": mu, **_both(timing)})

@@ -209,8 +209,8 @@ def _tilt(row: PtrF8, slip: Vec3) -> None:
     h = sub(axpy(-dot(slip, n), n, slip), scale(along, flat))  # H d*/κ
     tilt = scale(row[CF_CURVATURE], h)
     size = norm(tilt)
-    if size > MOST_TILT:
-        tilt = scale(MOST_TILT / size, tilt)
+    if size > MOST_TILT:  # about a shorter way
+        tilt, slip = scale(MOST_TILT / size, tilt), scale(MOST_TILT / size, slip)
     inverse = 1.0 / sqrt(1.0 + dot(tilt, tilt))
     row[CF_GAP] = inverse * (row[CF_GAP] - 0.5 * dot(tilt, slip))
     new = scale(inverse, add(n, tilt))
