@@ -72,7 +72,9 @@ def checked_elastic(
         )
     held = vertex_set(mesh, clamped, f"{what} clamped vertices")
     if modes is None:
-        modes = MODES
+        # tiny meshes have fewer: no more than half of what is free to move in four-node elements
+        free = 3 * (len(mesh.vertices) - len(held)) - (0 if len(held) else 6)
+        modes = min(MODES, max(0, free // 2))
     return Elastic(
         young=positive(young, f"{what} young"),
         poisson=ratio,
