@@ -221,7 +221,7 @@ def test_another_simulation_takes_over_the_shape() -> None:
     other = tg.Scene()
     other.add_soft_body(box_grid((EDGE, EDGE, EDGE), (3, 3, 3)), young=1e6, poisson=0.3, order=1)
     with pytest.raises(SceneError, match="different contact nodes"):
-        tg.Simulation(other, method="signorini").stepper.deform_as(old.stepper)  # type: ignore[attr-defined]
+        tg.Simulation(other, method="signorini").stepper.deform_as(old.stepper)
 
 
 def wait_for(touch: HeldSession, wanted: Callable[[Frame], bool]) -> Frame:

@@ -55,7 +55,7 @@ from tangere.model import (
 )
 from tangere.solver import REPORT_PASSES, REPORT_RESIDUAL, REPORT_SOLVES, new_solver
 from tangere.steppers.profile import Profile, StageTimes
-from tangere.steppers.stepper import CONTACT_COLUMNS, Audit, Energy
+from tangere.steppers.stepper import CONTACT_COLUMNS, Audit, Energy, Stepper
 from tangere.steppers.threads import Threads, thread_count
 
 if TYPE_CHECKING:
@@ -243,6 +243,9 @@ class RigidStepper:
     def stress(self, body: int) -> Array:
         """None: all bodies are rigid."""
         raise SceneError(f"{self.arrays.bodies[body].name!r} is rigid: it has no stress")
+
+    def deform_as(self, other: Stepper) -> None:
+        """Nothing: all bodies are rigid."""
 
 
 class ExplicitStepper(RigidStepper):

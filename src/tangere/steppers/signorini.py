@@ -93,7 +93,7 @@ from tangere.model import (
 from tangere.steppers.profile import lap, start_clock
 from tangere.steppers.rigid import RigidStepper
 from tangere.steppers.soft_scene import feature_scratch, soft_work
-from tangere.steppers.stepper import CONTACT_COLUMNS, Audit, Energy
+from tangere.steppers.stepper import CONTACT_COLUMNS, Audit, Energy, Stepper
 
 if TYPE_CHECKING:
     from tangere.fem.compliance import CondensedBody
@@ -378,8 +378,10 @@ class SignoriniStepper(RigidStepper):
         rest = (each.surface_positions - c.centre[body]) @ rotation_of(c.principal[body])
         return surface_stress(rest, each.surface_triangles, u, elastic.young, elastic.poisson)
 
-    def deform_as(self, other: SignoriniStepper) -> None:
+    def deform_as(self, other: Stepper) -> None:
         """Take over the shapes of the soft bodies of another step of the same scene."""
+        if not isinstance(other, SignoriniStepper):
+            return
         mine, theirs = self.problem.soft, other.problem.soft
         if not np.array_equal(mine.model.first_node, theirs.model.first_node):
             raise SceneError("deform_as: the soft bodies of the two have different contact nodes")

@@ -124,3 +124,10 @@ class Stepper(Protocol):
         Raises:
             SceneError: The body is rigid.
         """
+
+    def deform_as(self, other: Stepper) -> None:
+        """Take over the shapes of soft bodies from another stepper of the same scene.
+
+        Raises:
+            SceneError: The soft bodies of the two are not the same.
+        """

@@ -21,7 +21,6 @@ import numpy as np
 
 from tangere.errors import SceneError
 from tangere.maths.vec import Array
-from tangere.steppers.signorini import SignoriniStepper
 from tangere.viewer.contact_controls import stability
 from tangere.viewer.frame import (
     Books,
@@ -408,8 +407,7 @@ def carry_motion(old: Simulation, new: Simulation, bodies: int) -> None:
         source, target = old[body], new[body]
         target.position, target.orientation = source.position, source.orientation
         target.velocity, target.angular_velocity = source.velocity, source.angular_velocity
-    if isinstance(old.stepper, SignoriniStepper) and isinstance(new.stepper, SignoriniStepper):
-        new.stepper.deform_as(old.stepper)
+    new.stepper.deform_as(old.stepper)
 
 
 def _smooth(old: float, new: float) -> float:
