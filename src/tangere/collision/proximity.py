@@ -186,7 +186,7 @@ def _vertex_on_surface(
         if not -limits.depth <= gap <= limits.reach:
             return
         if gap < -TOUCHING and not vertex_can_touch(s, v, scale(-1.0, normal)):
-            _face_looked_at(s, v, k, side, limits, normal, out)
+            _face_it_came_through(s, v, k, side, limits, normal, out)
             return
         slack = max(TOUCHING, -gap)
         touches = kind != FACE and (inside or norm(r) <= TOUCHING)
@@ -244,7 +244,7 @@ def _beside(n: Vec3, r: Vec3) -> float:
 
 
 @kernel
-def _face_looked_at(
+def _face_it_came_through(
     s: Surfaces, v: int, k: int, side: int, limits: Limits, shut: Vec3, out: FeaturePairs
 ) -> None:
     """Append the pair of vertex v, inside surface k, with the nearest face that it can have passed.

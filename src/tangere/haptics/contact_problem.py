@@ -26,8 +26,8 @@ from tangere.friction.problem import DENSE, NL, WINDOW, Problem, Scratch
 from tangere.haptics.element import Linear, Motion, motion
 from tangere.haptics.fields import put_vec, quat_at, vec_at
 from tangere.haptics.layout import (
-    CONTACT_AHEAD,
     CONTACT_DRIFT,
+    CONTACT_EXPECTED_SLIP,
     CONTACT_FORCE,
     CONTACT_HESSIAN,
     CONTACT_JACOBIAN,
@@ -287,7 +287,7 @@ def _tilt(p: PtrF8, count: int, problem: Problem, f: PtrF8, turned_out: PtrF8) -
         if h11 == 0.0 and h22 == 0.0:
             continue
         curved = True
-        d1, d2 = row[CONTACT_AHEAD], row[CONTACT_AHEAD + 1]
+        d1, d2 = row[CONTACT_EXPECTED_SLIP], row[CONTACT_EXPECTED_SLIP + 1]
         e1, e2 = problem.q[3 * c + 1] - d1, problem.q[3 * c + 2] - d2
         for k in range(width):
             e1 += problem.W[(3 * c + 1) * width + k] * f[k]

@@ -144,7 +144,7 @@ CONTACT_DRIFT = 21  # 3: velocity of the other bodies at t_k [m/s]
 CONTACT_FORCE = 24  # 3: on the tool's side of the gap, along (n, t1, t2): the guess [N]
 CONTACT_MU = 27
 CONTACT_HESSIAN = 28  # 3: of the gap, along t1 t1, t1 t2 and t2 t2 [1/m]
-CONTACT_AHEAD = 31  # 2: slips for which the normal is that of the curved surface [m]
+CONTACT_EXPECTED_SLIP = 31  # 2: slips for which the normal is that of the curved surface [m]
 NCONTACT = 33
 # (3m, 3m): what contact forces move, but for the tool's own rigid motion [m/N]
 PROBLEM_COMPLIANCE = PROBLEM_CONTACTS + MAX_CONTACTS * NCONTACT

@@ -12,13 +12,13 @@ from tangere._ptr import PtrF8, PtrI4, local_f8, local_i4, off, pointers, ptr
 from tangere.contact.signorini.contact_rows import vec
 from tangere.contact.signorini.delassus import set_block
 from tangere.contact.signorini.problem import (
-    CF_AHEAD,
     CF_CURVATURE,
-    CF_FLAT,
+    CF_EXPECTED_SLIP,
     CF_FORCE,
     CF_FREE,
     CF_GAP,
     CF_MU,
+    CF_STRAIGHT,
     CF_T1,
     CF_T2,
     CI_A,
@@ -29,8 +29,8 @@ from tangere.contact.signorini.problem import (
     ContactWork,
 )
 from tangere.haptics.layout import (
-    CONTACT_AHEAD,
     CONTACT_DRIFT,
+    CONTACT_EXPECTED_SLIP,
     CONTACT_FORCE,
     CONTACT_HESSIAN,
     CONTACT_JACOBIAN,
@@ -84,7 +84,7 @@ def make_problem(
         _enter_contact(p, chosen[a], tool, dt, row)
         for b in range(count):
             block = off(compliance, 9 * count * a + 3 * b)
-            _rest_of_block(p, chosen[a], chosen[b], tool, dt, block, 3 * count)
+            _block_without_tool(p, chosen[a], chosen[b], tool, dt, block, 3 * count)
     _hold_others(p, tool, group, chosen, count, dt, out)
 
 
@@ -130,12 +130,15 @@ def _enter_contact(p: ContactWork, k: int, tool: int, dt: float, out: PtrF8) -> 
     c, y = p.contacts, p.bodies
     row = off(c.floats, NCF * k)
     out[CONTACT_MU] = row[CF_MU]
-    curved, e = row[CF_CURVATURE], vec(row, CF_FLAT)
+    curved, e = row[CF_CURVATURE], vec(row, CF_STRAIGHT)
     e1, e2 = dot(e, vec(row, CF_T1)), dot(e, vec(row, CF_T2))
     out[CONTACT_HESSIAN] = curved * (1.0 - e1 * e1)
     out[CONTACT_HESSIAN + 1] = -curved * e1 * e2
     out[CONTACT_HESSIAN + 2] = curved * (1.0 - e2 * e2)
-    out[CONTACT_AHEAD], out[CONTACT_AHEAD + 1] = row[CF_AHEAD], row[CF_AHEAD + 1]
+    out[CONTACT_EXPECTED_SLIP], out[CONTACT_EXPECTED_SLIP + 1] = (
+        row[CF_EXPECTED_SLIP],
+        row[CF_EXPECTED_SLIP + 1],
+    )
     for x in range(3):
         out[CONTACT_OFFSET + x] = row[CF_FREE + x]
         out[CONTACT_FORCE + x] = row[CF_FORCE + x]
@@ -153,7 +156,7 @@ def _enter_contact(p: ContactWork, k: int, tool: int, dt: float, out: PtrF8) -> 
 
 
 @kernel
-def _rest_of_block(
+def _block_without_tool(
     p: ContactWork, k: int, j: int, tool: int, dt: float, out: PtrF8, width: int
 ) -> None:
     """A block of W without the held body's rigid motion."""
@@ -196,7 +199,7 @@ def _hold_others(
                     for i in range(6):
                         out[PROBLEM_WRENCH + i] += f[x] * j[6 * x + i]
         for a in range(count):
-            _rest_of_block(p, chosen[a], k, tool, dt, block, 3)
+            _block_without_tool(p, chosen[a], k, tool, dt, block, 3)
             offset = off(out, PROBLEM_CONTACTS + NCONTACT * a + CONTACT_OFFSET)
             for x in range(3):
                 offset[x] += dot(vec(block, 3 * x), f)

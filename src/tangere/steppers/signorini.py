@@ -34,9 +34,9 @@ from tangere.contact.signorini.options import Signorini, SolverOptions, solver_o
 from tangere.contact.signorini.problem import (
     CF_FORCE,
     CF_GAP,
+    CF_MOTION,
     CF_N,
     CF_POINT,
-    CF_SLIP,
     CF_T1,
     CF_T2,
     CI_A,
@@ -216,9 +216,9 @@ def _solve_group(p: ContactWork, group: int, count: int, dt: float, options: Sol
         row = off(c.floats, NCF * k)
         f, u = off(v.f, 3 * q), off(v.scratch.u, 3 * q)
         # u is counted from where the gap may end; that of the bodies' motion is wanted
-        u[0] += row[CF_SLIP] - v.problem.q[3 * q]
+        u[0] += row[CF_MOTION] - v.problem.q[3 * q]
         for x in range(3):
-            row[CF_FORCE + x], row[CF_SLIP + x] = f[x], u[x]
+            row[CF_FORCE + x], row[CF_MOTION + x] = f[x], u[x]
         # on the edge of its cone a contact may as well stick: it slips if it moves
         slips = norm((u[1], u[2], 0.0)) > dt * SLOW
         c.ints[NCI * k + CI_STATE] = OPEN if not f[0] > 0.0 else SLIP if slips else STICK
@@ -322,7 +322,7 @@ class SignoriniStepper(RigidStepper):
         table["point"] = floats[:, CF_POINT : CF_POINT + 3]
         table["normal"] = floats[:, CF_N : CF_N + 3]
         table["force"] = np.einsum("cx,cxi->ci", floats[:, CF_FORCE : CF_FORCE + 3], frames)
-        table["depth"] = np.maximum(0.0, -floats[:, CF_GAP] - floats[:, CF_SLIP])
+        table["depth"] = np.maximum(0.0, -floats[:, CF_GAP] - floats[:, CF_MOTION])
         table["sticking"] = ints[:, CI_STATE] == STICK
         # inside a soft body is always a; in the table a is a floor or has the lower index
         a, b = table["body_a"].copy(), table["body_b"].copy()

@@ -10,7 +10,7 @@ from tangere.contact.signorini.contact_rows import vec
 from tangere.contact.signorini.free_motion import end_twist
 from tangere.contact.signorini.problem import (
     CF_FORCE,
-    CF_SLIP,
+    CF_MOTION,
     CI_A,
     NCF,
     NCI,
@@ -69,8 +69,8 @@ def enter_losses(z: Sizes, m: Model, s: State, p: ContactWork, dt: float) -> flo
         row, ints = off(c.floats, NCF * k), off(c.ints, NCI * k)
         if not row[CF_FORCE] > 0.0:
             continue
-        friction -= row[CF_FORCE + 1] * row[CF_SLIP + 1] + row[CF_FORCE + 2] * row[CF_SLIP + 2]
-        normal -= row[CF_FORCE] * row[CF_SLIP]
+        friction -= row[CF_FORCE + 1] * row[CF_MOTION + 1] + row[CF_FORCE + 2] * row[CF_MOTION + 2]
+        normal -= row[CF_FORCE] * row[CF_MOTION]
         for side in range(2):
             body = ints[CI_A + side]
             if m.inv_mass[body] == 0.0:  # moved from outside

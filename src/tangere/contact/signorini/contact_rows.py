@@ -17,16 +17,17 @@ from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, off
 from tangere.bodies.rigid import velocity_at
 from tangere.contact.signorini.problem import (
-    CF_AHEAD,
     CF_BOUNCE,
     CF_CURVATURE,
-    CF_FLAT,
+    CF_EXPECTED_SLIP,
     CF_FORCE,
     CF_GAP,
+    CF_MOTION,
     CF_MU,
+    CF_MU_KINETIC,
     CF_N,
     CF_POINT,
-    CF_SLIP,
+    CF_STRAIGHT,
     CF_T1,
     CF_T2,
     CI_A,
@@ -102,8 +103,7 @@ def new_contact(
     put(row, CF_T1, t1)
     put(row, CF_T2, t2)
     row[CF_GAP] = gap
-    # `recall` takes one of the two coefficients of friction
-    row[CF_MU], row[CF_SLIP], row[CF_BOUNCE] = contact_law(m, i, j)
+    row[CF_MU], row[CF_MU_KINETIC], row[CF_BOUNCE] = contact_law(m, i, j)
     return int(at)
 
 
@@ -132,8 +132,6 @@ def recall(c: Contacts, s: State, start: int, end: int, first: int, dt: float, w
     """
     for at in range(first, c.used[0]):
         ints, row = off(c.ints, NCI * at), off(c.floats, NCF * at)
-        mu = row[CF_SLIP]
-        row[CF_SLIP] = 0.0
         old = _same(c, s, start, end, at, dt, SAME + 2.0 * way)
         point, n, state = vec(row, CF_POINT), vec(row, CF_N), OPEN
         u = sub(velocity_at(s, ints[CI_B], point), velocity_at(s, ints[CI_A], point))
@@ -146,9 +144,11 @@ def recall(c: Contacts, s: State, start: int, end: int, first: int, dt: float, w
             state = SLIP if norm(axpy(-dot(u, n), n, u)) > SLOW else STICK
         else:
             row[CF_BOUNCE] = 0.0  # it pressed already: no impact
-            slip = axpy(was[CF_SLIP + 1], vec(was, CF_T1), scale(was[CF_SLIP + 2], vec(was, CF_T2)))
+            slip = axpy(
+                was[CF_MOTION + 1], vec(was, CF_T1), scale(was[CF_MOTION + 2], vec(was, CF_T2))
+            )
         if state == SLIP:
-            row[CF_MU] = mu
+            row[CF_MU] = row[CF_MU_KINETIC]
         if row[CF_CURVATURE] > 0.0:
             _tilt(row, slip)
         if old >= 0:
@@ -172,7 +172,7 @@ def _same(c: Contacts, s: State, start: int, end: int, at: int, dt: float, reach
         d = sub(point, was)
         away = dot(d, d)
         if away < reach * reach and ints[CI_NODES] >= 0:
-            if same_nodes(ints, off(c.last_ints, NCI * old)):
+            if same_nodes(off(ints, CI_NODES), off(c.last_ints, NCI * old + CI_NODES)):
                 return old
         if away < nearest:
             best, nearest = old, away
@@ -181,9 +181,9 @@ def _same(c: Contacts, s: State, start: int, end: int, at: int, dt: float, reach
 
 @kernel
 def same_nodes(one: PtrI4, two: PtrI4) -> bool:
-    """Whether two rows of whole numbers name the same nodes on both sides."""
+    """Whether two contacts or feature pairs have the same nodes on both sides, 3 and 3."""
     for x in range(6):
-        if one[CI_NODES + x] != two[CI_NODES + x]:
+        if one[x] != two[x]:
             return False
     return True
 
@@ -204,7 +204,7 @@ def _keep_tangents(row: PtrF8, was: PtrF8) -> None:
 def _tilt(row: PtrF8, slip: Vec3) -> None:
     """Tilt a contact's frame as the surface is curved along its way; see the top of this file."""
     n, t1, t2 = vec(row, CF_N), vec(row, CF_T1), vec(row, CF_T2)
-    flat = vec(row, CF_FLAT)
+    flat = vec(row, CF_STRAIGHT)
     along = dot(slip, flat)
     h = sub(axpy(-dot(slip, n), n, slip), scale(along, flat))  # H d*/κ
     tilt = scale(row[CF_CURVATURE], h)
@@ -220,7 +220,7 @@ def _tilt(row: PtrF8, slip: Vec3) -> None:
     put(row, CF_N, new)
     put(row, CF_T1, t1)
     put(row, CF_T2, t2)
-    row[CF_AHEAD], row[CF_AHEAD + 1] = dot(slip, t1), dot(slip, t2)
+    row[CF_EXPECTED_SLIP], row[CF_EXPECTED_SLIP + 1] = dot(slip, t1), dot(slip, t2)
 
 
 @kernel

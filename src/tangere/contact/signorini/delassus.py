@@ -32,10 +32,10 @@ from tangere.contact.signorini.problem import (
     CF_FORCE,
     CF_FREE,
     CF_GAP,
+    CF_MOTION,
     CF_MU,
     CF_N,
     CF_POINT,
-    CF_SLIP,
     CF_T1,
     CF_T2,
     CF_WEIGHTS,
@@ -311,7 +311,7 @@ def _free_gap(
             axes = off(c.axes, 9 * (2 * k + side))
             for x in range(3):
                 out[x] += dot(vec(axes, 3 * x), way)
-    row[CF_SLIP] = out[0]
+    row[CF_MOTION] = out[0]
     gap = row[CF_GAP]
     if row[CF_BOUNCE] > 0.0:  # it has to part at that speed, wherever it meets within the step
         out[0] -= dt * row[CF_BOUNCE]

@@ -15,14 +15,14 @@ from tangere.collision.solid_proximity import curvature_at, solid_pairs
 from tangere.collision.solids import Solid, solid_of
 from tangere.collision.surfaces import Surfaces, move_surface, refit, surface_box
 from tangere.collision.thinning import thin
-from tangere.contact.signorini.contact_rows import new_contact, put, recall, vec
+from tangere.contact.signorini.contact_rows import new_contact, put, recall, same_nodes, vec
 from tangere.contact.signorini.options import SolverOptions
 from tangere.contact.signorini.problem import (
     CF_CURVATURE,
-    CF_FLAT,
     CF_FORCE,
     CF_N,
     CF_POINT,
+    CF_STRAIGHT,
     CF_WEIGHTS,
     CI_NODES,
     NCF,
@@ -133,7 +133,7 @@ def _set_curvatures(c: Contacts, first: int, solid: Solid) -> None:
         row = off(c.floats, NCF * at)
         curvature, flat = curvature_at(solid, vec(row, CF_POINT), vec(row, CF_N))
         row[CF_CURVATURE] = curvature
-        put(row, CF_FLAT, flat)
+        put(row, CF_STRAIGHT, flat)
 
 
 @kernel
@@ -176,18 +176,9 @@ def _hold_crossings(soft: SoftWork, c: Contacts, pair: PtrI4, limits: Limits) ->
             continue
         listed = False
         for k in range(count):
-            listed = listed or _same_nodes(nodes, off(f.nodes, 6 * k))
+            listed = listed or same_nodes(nodes, off(f.nodes, 6 * k))
         if not listed:
             held_crossing(soft.surfaces, nodes, off(nodes, 3), vec(row, CF_N), limits, f)
-
-
-@kernel
-def _same_nodes(a: PtrI4, b: PtrI4) -> bool:
-    """Whether two pairs of features have the same vertices."""
-    same = True
-    for x in range(6):
-        same = same and a[x] == b[x]
-    return same
 
 
 @kernel
@@ -211,7 +202,7 @@ def _predict(s: State, soft: SoftWork, c: Contacts, pair: PtrI4, count: int, dt:
         for old in range(pair[SP_FIRST], pair[SP_LAST]):
             if c.last_floats[NCF * old + CF_FORCE] > 0.0:
                 nodes = off(c.last_ints, NCI * old + CI_NODES)
-                if _same_nodes(nodes, off(f.nodes, 6 * k)):
+                if same_nodes(nodes, off(f.nodes, 6 * k)):
                     soft.carried[k] = 1
 
 
