@@ -436,7 +436,7 @@ def _forces(result: Result) -> Figure:
         for side in (left, right):
             side.set_xlabel("time [s]")
             side.set_ylabel("force [N]")
-    axes[0].legend(loc="upper left", fontsize=7.5)
+    axes[0].legend(loc="upper right", bbox_to_anchor=(1.0, 0.85), fontsize=7.5)
     axes[1].legend(loc="lower left", fontsize=7.5)
     return figure
 
