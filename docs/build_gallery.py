@@ -34,6 +34,10 @@ HEADLINES = (
     ("free-spoon", "lag-100g", "spoon of 100 g in a waving hand: lags by"),
     ("spoon-and-cup", "depth-2", "spoon of 10 g on a cup: largest depth of a contact"),
     ("two-hands", "median", "a block lifted between two hands: median time of a step"),
+    ("table", "free", "soft table pressed down by 1 mm without friction: its feet move out by"),
+    ("snap-in", "peak-0.05mm", "soft clip pushed onto a pipe: largest push off the closed form by"),
+    ("contact-time", "time-20-0.8-median", "20 frictional contacts of a soft clip: time in a step"),
+    ("hertz", "force-1MPa", "ball pressed into a soft block: largest force over Hertz's"),
 )
 
 
