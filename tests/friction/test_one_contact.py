@@ -98,4 +98,4 @@ def spd(numbers: list[float]) -> Array:
 def test_any_contact(W: Array, q: Array, mu: float) -> None:
     """Pressed ones: a root of the search exists wherever sticking breaks the cone."""
     q[0] = min(q[0], -0.1)
-    sweep_once(W, q, mu)
+    assert sweep_once(W, q, mu)[0] > 0.0
