@@ -125,13 +125,13 @@ def find_contacts(
     for b in range(bodies):
         for way in range(2):
             mine, other = (0, b + 1) if way == 0 else (b + 1, 0)
-            points = _points_view(solids, placed.solid_of[mine])
-            target = Target(_grid_view(solids, placed.solid_of[other]), (0.0, 0.0, 0.0), 0.0, False)
+            points = points_view(solids, placed.solid_of[mine])
+            target = Target(grid_view(solids, placed.solid_of[other]), (0.0, 0.0, 0.0), 0.0, False)
             _search(search, points, target, (mine, other, placed.memories[b, way], b))
-    points = _points_view(solids, placed.solid_of[0])
+    points = points_view(solids, placed.solid_of[0])
     for i in range(placed.floors.shape[0]):
         p = off(ptr(placed.floors), 4 * i)
-        target = Target(_grid_view(solids, 0), (p[0], p[1], p[2]), p[3], True)
+        target = Target(grid_view(solids, 0), (p[0], p[1], p[2]), p[3], True)
         _search(search, points, target, (0, bodies + 1, 0, -1 - i))
 
 
@@ -167,7 +167,7 @@ class Points(NamedTuple):
 
 
 @kernel
-def _points_view(s: Solids, shape: int) -> Points:
+def points_view(s: Solids, shape: int) -> Points:
     """Points of one shape."""
     first, node = s.starts[shape, 0], s.starts[shape, 1]
     return Points(
@@ -179,7 +179,7 @@ def _points_view(s: Solids, shape: int) -> Points:
 
 
 @kernel
-def _grid_view(s: Solids, shape: int) -> Grid:
+def grid_view(s: Solids, shape: int) -> Grid:
     """Field of one shape."""
     g = ptr(s.grids)
     at = 4 * shape
