@@ -158,8 +158,8 @@ def solve_contact() -> None:
 
 def query_fields() -> None:
     """Distance fields, contacts and planes of meshes."""
-    from tangere.contact.penalty.field import build
-    from tangere.contact.penalty.samples import scatter
+    from tangere.collision.distance_field import build
+    from tangere.collision.surface_points import scatter
     from tangere.contact.penalty.tool_contact import PenaltyContact
 
     box = tg.Box(BLOCK)

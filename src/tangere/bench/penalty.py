@@ -16,7 +16,7 @@ import numpy as np
 import tangere as tg
 from tangere.bench.report import Result, Row, Table, spread
 from tangere.bench.turns import Contestant, durations, take_turns
-from tangere.contact.penalty import field
+from tangere.collision import distance_field as field
 from tangere.contact.penalty.tool_contact import PenaltyContact
 from tangere.geometry.shapes import Shape
 from tangere.maths.vec import Array

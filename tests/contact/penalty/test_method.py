@@ -7,7 +7,7 @@ import pytest
 from oracles.surface import signed_distance, unsigned_distance
 
 import tangere as tg
-from tangere.contact.penalty.field import bodies_of, distance_field, sample_field
+from tangere.collision.distance_field import bodies_of, distance_field, sample_field
 from tangere.contact.penalty.options import Penalty
 from tangere.contact.penalty.tool_contact import ContactSet, PenaltyContact, solid
 from tangere.errors import SceneError

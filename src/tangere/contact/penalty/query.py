@@ -11,6 +11,19 @@ from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI8, local_f8, local_i8, off, ptr
+from tangere.collision.distance_field import Grid, Single, field_gradient, field_value
+from tangere.collision.surface_points import (
+    BALL,
+    FIRST,
+    LAST,
+    LEFT,
+    NBALL,
+    NLINK,
+    NPOINT,
+    OUTWARD,
+    POINT,
+    RIGHT,
+)
 from tangere.contact.penalty.contacts import (
     CONTACT_ANCHOR,
     CONTACT_AREA,
@@ -22,19 +35,6 @@ from tangere.contact.penalty.contacts import (
     CONTACT_POINT,
     NCONTACT,
     NPOSE,
-)
-from tangere.contact.penalty.field import Grid, Single, field_gradient, field_value
-from tangere.contact.penalty.samples import (
-    BALL,
-    FIRST,
-    LAST,
-    LEFT,
-    NBALL,
-    NLINK,
-    NPOINT,
-    OUTWARD,
-    POINT,
-    RIGHT,
 )
 from tangere.maths.quat import matrix_into, product, turn, turn_back
 from tangere.maths.vec import Array, LongArray, Vec3, add, axpy, dot, norm, scale, sub

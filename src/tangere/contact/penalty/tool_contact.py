@@ -18,6 +18,8 @@ import numpy as np
 
 from tangere._jit import kernel
 from tangere._ptr import off, ptr
+from tangere.collision.distance_field import Field, distance_field
+from tangere.collision.surface_points import Samples, surface_samples
 from tangere.contact.penalty.clusters import (
     STATE_PLANES,
     Clusters,
@@ -42,7 +44,6 @@ from tangere.contact.penalty.contacts import (
     POSE_QUATERNION,
     POSE_VELOCITY,
 )
-from tangere.contact.penalty.field import Field, distance_field
 from tangere.contact.penalty.options import Penalty
 from tangere.contact.penalty.query import (
     COUNT,
@@ -53,7 +54,6 @@ from tangere.contact.penalty.query import (
     Solids,
     find_contacts,
 )
-from tangere.contact.penalty.samples import Samples, surface_samples
 from tangere.errors import SceneError
 from tangere.geometry.checks import number, unit, vector
 from tangere.maths.rotations import quat_conjugate, rotation_of

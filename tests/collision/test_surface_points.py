@@ -10,9 +10,10 @@ from oracles.surface import unsigned_distance
 from scipy.spatial import cKDTree
 
 import tangere as tg
-from tangere.contact.penalty import field, samples
-from tangere.contact.penalty.field import bodies_of, distance_field, sample_field
-from tangere.contact.penalty.samples import (
+from tangere.collision import distance_field as field
+from tangere.collision import surface_points as samples
+from tangere.collision.distance_field import bodies_of, distance_field, sample_field
+from tangere.collision.surface_points import (
     DISC,
     FIRST,
     LAST,

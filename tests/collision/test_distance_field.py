@@ -9,8 +9,8 @@ import pytest
 from oracles.surface import signed_distance
 
 import tangere as tg
-from tangere.contact.penalty import field as module
-from tangere.contact.penalty.field import bodies_of, distance_field, sample_field
+from tangere.collision import distance_field as module
+from tangere.collision.distance_field import bodies_of, distance_field, sample_field
 from tangere.errors import SceneError
 from tangere.geometry.shapes import joined
 from tangere.maths.vec import Array, IntArray

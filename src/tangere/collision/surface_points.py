@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tangere._jit import cache_root, kernel
 from tangere._ptr import off, ptr
-from tangere.contact.penalty.field import (
+from tangere.collision.distance_field import (
     Field,
     edge_numbers,
     read_arrays,
