@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tangere.contact.penalty.contacts import (
-    CLUSTER_DEPTH,
-    CLUSTER_FORCE,
+from tangere.collision.contact_query import (
     POSE_OMEGA,
     POSE_POSITION,
     POSE_QUATERNION,
     POSE_VELOCITY,
+)
+from tangere.contact.penalty.contacts import (
+    CLUSTER_DEPTH,
+    CLUSTER_FORCE,
 )
 from tangere.contact.penalty.options import Penalty
 from tangere.contact.penalty.tool_contact import PenaltyContact

@@ -30,22 +30,24 @@ import numpy as np
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI8, local_f8, off, ptr
-from tangere.contact.penalty.contacts import (
-    CLUSTER_BODY,
-    CLUSTER_DEPTH,
-    CLUSTER_FORCE,
-    CLUSTER_WEIGHT,
+from tangere.collision.contact_query import (
     CONTACT_AREA,
     CONTACT_BODY,
     CONTACT_DEPTH,
     CONTACT_LOCAL,
     CONTACT_NORMAL,
-    NCLUSTER,
     NCONTACT,
     NPOSE,
     POSE_OMEGA,
     POSE_QUATERNION,
     POSE_VELOCITY,
+)
+from tangere.contact.penalty.contacts import (
+    CLUSTER_BODY,
+    CLUSTER_DEPTH,
+    CLUSTER_FORCE,
+    CLUSTER_WEIGHT,
+    NCLUSTER,
 )
 from tangere.contact_planes import (
     MAX_PLANES,

@@ -10,6 +10,7 @@ from tangere.errors import SceneError
 from tangere.geometry.checks import hint, integer, number, positive, show
 
 Sharing = Literal["shared", "each"]
+Engine = Literal["sdf", "exact", "levels"]
 
 # Nodes and points looked at in one query before the rest is answered coarsely.
 BUDGET = 100_000
@@ -30,6 +31,10 @@ class Penalty:
         spacing: Of the distance fields [m]; None: from the thickness of each body.
         samples: About how many points a body may have.
         budget: Nodes and points looked at in one query; beyond, it is answered coarsely.
+        engine: How contacts are found: "sdf", points in distance fields, both ways; "exact",
+            closest points of the triangles; "levels", convex pieces as fine as the contact needs.
+        error: Of "levels": largest error of the surface, spread over the contact area, as a share
+            of the tool's radius.
     """
 
     stiffness: float = 2000.0
@@ -41,6 +46,8 @@ class Penalty:
     spacing: float | None = None
     samples: int = 8192
     budget: int = BUDGET
+    engine: Engine = "sdf"
+    error: float = 0.01
 
     def __post_init__(self) -> None:
         """Check every number."""
@@ -52,12 +59,12 @@ class Penalty:
             ("blend", number(self.blend, "Penalty blend", least=0.0)),
             ("samples", integer(self.samples, "Penalty samples", 16, 1_000_000)),
             ("budget", integer(self.budget, "Penalty budget", 16, 1_000_000_000)),
+            ("error", positive(self.error, "Penalty error")),
         ):
             object.__setattr__(self, name, value)
         if self.spacing is not None:
             object.__setattr__(self, "spacing", positive(self.spacing, "Penalty spacing"))
-        choices = list(get_args(Sharing))
-        if self.sharing not in choices:
-            raise SceneError(
-                f"Penalty sharing: unknown {show(self.sharing)}{hint(self.sharing, choices)}"
-            )
+        for name, kind in (("sharing", Sharing), ("engine", Engine)):
+            given, choices = getattr(self, name), list(get_args(kind))
+            if given not in choices:
+                raise SceneError(f"Penalty {name}: unknown {show(given)}{hint(given, choices)}")

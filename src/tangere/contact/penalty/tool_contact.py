@@ -18,7 +18,31 @@ import numpy as np
 
 from tangere._jit import kernel
 from tangere._ptr import off, ptr
+from tangere.collision.contact_query import (
+    CONTACT_ANCHOR,
+    CONTACT_BODY,
+    CONTACT_DEPTH,
+    CONTACT_ERROR,
+    CONTACT_LOCAL,
+    CONTACT_NORMAL,
+    CONTACT_POINT,
+    COUNT,
+    NCONTACT,
+    NPOSE,
+    NTALLY,
+    POSE_OMEGA,
+    POSE_POSITION,
+    POSE_QUATERNION,
+    POSE_VELOCITY,
+    TRUNCATED,
+    Placed,
+)
 from tangere.collision.distance_field import Field, distance_field
+from tangere.collision.field_query import (
+    NTURN,
+    Solids,
+    find_contacts,
+)
 from tangere.collision.surface_points import Samples, surface_samples
 from tangere.contact.penalty.clusters import (
     STATE_PLANES,
@@ -30,30 +54,8 @@ from tangere.contact.penalty.clusters import (
 )
 from tangere.contact.penalty.contacts import (
     CLUSTER_DEPTH,
-    CONTACT_ANCHOR,
-    CONTACT_BODY,
-    CONTACT_DEPTH,
-    CONTACT_ERROR,
-    CONTACT_LOCAL,
-    CONTACT_NORMAL,
-    CONTACT_POINT,
-    NCONTACT,
-    NPOSE,
-    POSE_OMEGA,
-    POSE_POSITION,
-    POSE_QUATERNION,
-    POSE_VELOCITY,
 )
 from tangere.contact.penalty.options import Penalty
-from tangere.contact.penalty.query import (
-    COUNT,
-    NTALLY,
-    NTURN,
-    TRUNCATED,
-    Placed,
-    Solids,
-    find_contacts,
-)
 from tangere.errors import SceneError
 from tangere.geometry.checks import number, unit, vector
 from tangere.maths.rotations import quat_conjugate, rotation_of

@@ -11,6 +11,23 @@ from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI8, local_f8, local_i8, off, ptr
+from tangere.collision.contact_query import (
+    CONTACT_ANCHOR,
+    CONTACT_AREA,
+    CONTACT_BODY,
+    CONTACT_DEPTH,
+    CONTACT_ERROR,
+    CONTACT_LOCAL,
+    CONTACT_NORMAL,
+    CONTACT_POINT,
+    COUNT,
+    NCONTACT,
+    NPOSE,
+    STAMP,
+    TRUNCATED,
+    VISITED,
+    Placed,
+)
 from tangere.collision.distance_field import Grid, Single, field_gradient, field_value
 from tangere.collision.surface_points import (
     BALL,
@@ -23,18 +40,6 @@ from tangere.collision.surface_points import (
     OUTWARD,
     POINT,
     RIGHT,
-)
-from tangere.contact.penalty.contacts import (
-    CONTACT_ANCHOR,
-    CONTACT_AREA,
-    CONTACT_BODY,
-    CONTACT_DEPTH,
-    CONTACT_ERROR,
-    CONTACT_LOCAL,
-    CONTACT_NORMAL,
-    CONTACT_POINT,
-    NCONTACT,
-    NPOSE,
 )
 from tangere.maths.quat import matrix_into, product, turn, turn_back
 from tangere.maths.vec import Array, LongArray, Vec3, add, axpy, dot, norm, scale, sub
@@ -51,9 +56,6 @@ TURN_NORMAL = 0  # 3
 TURN_DEPTH = 3  # [m]
 TURN_STAMP = 4  # number of the query
 NTURN = 5
-
-COUNT, TRUNCATED, VISITED, STAMP = 0, 1, 2, 3
-NTALLY = 4
 
 
 class Solids(NamedTuple):
@@ -80,59 +82,95 @@ class Solids(NamedTuple):
     areas: Array
 
 
-class Placed(NamedTuple):
-    """Where everything is. Row 0 is the tool, rows 1 … are the bodies.
-
-    | field    | meaning                                                      | shape        |
-    | solid_of | number of the shape                                          | (1 + b,)     |
-    | frames   | shape frame in the body's frame: position, quaternion        | (1 + b, 7)   |
-    | poses    | POSE_… of the body's frame in the world                      | (1 + b, 13)  |
-    | turns    | shape frame to world: rotation row by row, position; last:   | (2 + b, 12)  |
-    |          | the world itself, for floors                                 |              |
-    | floors   | unit normal and height of each floor                         | (f, 4)       |
-    | laws     | stiffness and damping of bodies, then floors                 | (b + f, 2)   |
-    | memory   | TURN_… of every point of every pair                          | (…, NTURN)   |
-    | memories | first row of the tool's and the body's points                | (b, 2) int64 |
-    """
-
-    solid_of: LongArray
-    frames: Array
-    poses: Array
-    turns: Array
-    floors: Array
-    laws: Array
-    memory: Array
-    memories: LongArray
-
-
 @kernel
 def find_contacts(
     solids: Solids, placed: Placed, reach: float, budget: int, rows: Array, tally: LongArray
 ) -> None:
-    """Write all contacts closer than `reach` to `rows`, and their number to `tally`."""
-    _place(placed)
+    """Write all contacts of row 0 closer than `reach` to `rows`, and their number to `tally`."""
+    place(placed)
+    state = begin(tally)
+    bodies = placed.poses.shape[0] - 1
+    for b in range(bodies):
+        m = off(ptr(placed.memories), 2 * b)
+        search_pair(solids, placed, (0, b + 1), (m[0], m[1]), b, reach, budget, rows, state)
+    for i in range(placed.floors.shape[0]):
+        search_floor(solids, placed, 0, i, -1 - i, reach, budget, rows, state)
+
+
+@kernel
+def begin(tally: LongArray) -> PtrI8:
+    """A new query: nothing found, nothing looked at yet."""
     state = ptr(tally)
     state[COUNT], state[TRUNCATED], state[VISITED] = 0, 0, 0
     state[STAMP] += 1
-    frame = local_f8(12)  # of the tool's shape in the tool's frame
-    f = ptr(placed.frames)
-    matrix_into((f[3], f[4], f[5], f[6]), frame)
-    for k in range(3):
-        frame[9 + k] = f[k]
+    return state
+
+
+@kernel
+def search_pair(
+    solids: Solids,
+    placed: Placed,
+    pair: tuple[int, int],
+    memories: tuple[int, int],
+    label: int,
+    reach: float,
+    budget: int,
+    rows: Array,
+    state: PtrI8,
+) -> None:
+    """Append the contacts of two placed bodies, both ways, after `place` and `begin`.
+
+    pair: their rows in `placed`; normals point out of the first. memories: first row of each one's
+    points in `placed.memory`. label: what to write as CONTACT_BODY.
+    """
+    axes = local_f8(9)
+    s = _search_from(placed, pair[0], label, reach, budget, rows, state, axes)
+    for way in range(2):
+        mine, other = (pair[0], pair[1]) if way == 0 else (pair[1], pair[0])
+        points = points_view(solids, placed.solid_of[mine])
+        target = Target(grid_view(solids, placed.solid_of[other]), (0.0, 0.0, 0.0), 0.0, False)
+        memory = memories[0] if way == 0 else memories[1]
+        _search(s, points, target, (mine, other), memory, way == 0)
+
+
+@kernel
+def search_floor(
+    solids: Solids,
+    placed: Placed,
+    body: int,
+    floor: int,
+    label: int,
+    reach: float,
+    budget: int,
+    rows: Array,
+    state: PtrI8,
+) -> None:
+    """Append the contacts of a placed body with a floor; normals point into the floor."""
+    axes = local_f8(9)
+    s = _search_from(placed, body, label, reach, budget, rows, state, axes)
+    points = points_view(solids, placed.solid_of[body])
+    p = off(ptr(placed.floors), 4 * floor)
+    target = Target(grid_view(solids, 0), (p[0], p[1], p[2]), p[3], True)
+    _search(s, points, target, (body, placed.poses.shape[0]), 0, True)
+
+
+@kernel
+def _search_from(
+    placed: Placed,
+    first: int,
+    label: int,
+    reach: float,
+    budget: int,
+    rows: Array,
+    state: PtrI8,
+    axes: PtrF8,
+) -> Search:
+    """What the descents of the two bodies of a pair share; axes: room for nine numbers."""
     memory, turns = ptr(placed.memory), ptr(placed.turns)
-    search = Search(ptr(rows), rows.shape[0], state, memory, turns, frame, reach, budget)
-    bodies = placed.poses.shape[0] - 1
-    for b in range(bodies):
-        for way in range(2):
-            mine, other = (0, b + 1) if way == 0 else (b + 1, 0)
-            points = points_view(solids, placed.solid_of[mine])
-            target = Target(grid_view(solids, placed.solid_of[other]), (0.0, 0.0, 0.0), 0.0, False)
-            _search(search, points, target, (mine, other, placed.memories[b, way], b))
-    points = points_view(solids, placed.solid_of[0])
-    for i in range(placed.floors.shape[0]):
-        p = off(ptr(placed.floors), 4 * i)
-        target = Target(grid_view(solids, 0), (p[0], p[1], p[2]), p[3], True)
-        _search(search, points, target, (0, bodies + 1, 0, -1 - i))
+    pose = off(ptr(placed.poses), NPOSE * first)
+    matrix_into((pose[3], pose[4], pose[5], pose[6]), axes)
+    x = (pose[0], pose[1], pose[2])
+    return Search(ptr(rows), rows.shape[0], state, memory, turns, x, axes, label, reach, budget)
 
 
 class Search(NamedTuple):
@@ -143,7 +181,9 @@ class Search(NamedTuple):
     state: PtrI8
     memory: PtrF8
     turns: PtrF8
-    frame: PtrF8
+    position: Vec3  # of the first body's frame
+    axes: PtrF8  # its rotation to the world
+    label: int
     reach: float
     budget: int
 
@@ -189,7 +229,7 @@ def grid_view(s: Solids, shape: int) -> Grid:
 
 
 @kernel
-def _place(placed: Placed) -> None:
+def place(placed: Placed) -> None:
     """Rotation and position of every shape frame in the world from the poses of the bodies."""
     poses, frames, turns = ptr(placed.poses), ptr(placed.frames), ptr(placed.turns)
     for i in range(placed.poses.shape[0]):
@@ -203,13 +243,15 @@ def _place(placed: Placed) -> None:
 
 
 @kernel
-def _search(s: Search, points: Points, target: Target, pair: tuple[int, int, int, int]) -> None:
-    """Contacts of one body's points with a target; one of the two is the tool.
+def _search(
+    s: Search, points: Points, target: Target, pair: tuple[int, int], memory: int, of_first: bool
+) -> None:
+    """Contacts of one body's points with a target; of_first: whether they are the first body's.
 
     A ball can be left out when φ(centre) > radius + reach, as |∇φ| ≤ 1; one spacing allows for the
     error of a field. Beyond the budget a node is answered by its middle point.
     """
-    mine, other, memory, body = pair
+    mine, other = pair
     here, there = off(s.turns, 12 * mine), off(s.turns, 12 * other)
     reach = s.reach if target.flat else s.reach + target.grid.spacing
     stack = local_i8(STACK)
@@ -257,11 +299,11 @@ def _search(s: Search, points: Points, target: Target, pair: tuple[int, int, int
                 error = abs(foot) + EDGE_ERROR * target.grid.spacing
             n = turn(there, n)
             p = add(turn(here, x), (here[9], here[10], here[11]))
-            if mine == 0:
+            if of_first:
                 n = scale(-1.0, n)
             else:
                 p = axpy(depth, n, p)
-            _write(s, p, n, depth, (error, facing * points.area), body)
+            _write(s, p, n, depth, (error, facing * points.area))
 
 
 @kernel
@@ -300,17 +342,14 @@ def _surface_near(
 
 
 @kernel
-def _write(
-    s: Search, p: Vec3, n: Vec3, depth: float, quality: tuple[float, float], body: int
-) -> None:
-    """One contact more, if there is room: p on the tool, n out of it, p0 = p − δ n."""
+def _write(s: Search, p: Vec3, n: Vec3, depth: float, quality: tuple[float, float]) -> None:
+    """One contact more, if there is room: p on the first body, n out of it, p0 = p − δ n."""
     count = s.state[COUNT]
     if count >= s.room:
         s.state[TRUNCATED] = 1
         return
     row = off(s.rows, NCONTACT * count)
-    in_shape = turn_back(s.turns, sub(p, (s.turns[9], s.turns[10], s.turns[11])))
-    local = add(turn(s.frame, in_shape), (s.frame[9], s.frame[10], s.frame[11]))
+    local = turn_back(s.axes, sub(p, s.position))
     for k in range(3):
         row[CONTACT_POINT + k] = p[k]
         row[CONTACT_ANCHOR + k] = p[k] - depth * n[k]
@@ -319,7 +358,7 @@ def _write(
     row[CONTACT_DEPTH] = depth
     row[CONTACT_ERROR] = quality[0]
     row[CONTACT_AREA] = quality[1]
-    row[CONTACT_BODY] = body
+    row[CONTACT_BODY] = s.label
     s.state[COUNT] = count + 1
 
 
