@@ -11,8 +11,8 @@ from tangere._ptr import local_f8, off
 from tangere.collision.broad import BITS, near
 from tangere.collision.contact_points import MAX_POINTS, NPOINT, contact_points, floor_points
 from tangere.collision.solids import solid_of
-from tangere.contact.signorini.contact_rows import new_contact, recall, vec
-from tangere.contact.signorini.problem import Contacts
+from tangere.contact.unilateral.contact_rows import new_contact, recall, vec
+from tangere.contact.unilateral.problem import Contacts
 from tangere.maths.vec import norm, sub
 from tangere.model import (
     NF,

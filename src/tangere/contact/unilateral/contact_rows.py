@@ -16,7 +16,7 @@ from math import isnan, sqrt
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, off
 from tangere.bodies.rigid import velocity_at
-from tangere.contact.signorini.problem import (
+from tangere.contact.unilateral.problem import (
     CF_BOUNCE,
     CF_CURVATURE,
     CF_EXPECTED_SLIP,
@@ -27,7 +27,9 @@ from tangere.contact.signorini.problem import (
     CF_MU_KINETIC,
     CF_N,
     CF_POINT,
+    CF_STIFFNESS,
     CF_STRAIGHT,
+    CF_STRETCH,
     CF_T1,
     CF_T2,
     CI_A,
@@ -139,7 +141,7 @@ def recall(c: Contacts, s: State, start: int, end: int, first: int, dt: float, w
         if old >= 0:
             was = off(c.last_floats, NCF * old)
             state = c.last_ints[NCI * old + CI_STATE]
-            _keep_tangents(row, was)
+            keep_tangents(row, was)
         if state == OPEN:
             state = SLIP if norm(axpy(-dot(u, n), n, u)) > SLOW else STICK
         else:
@@ -152,7 +154,7 @@ def recall(c: Contacts, s: State, start: int, end: int, first: int, dt: float, w
         if row[CF_CURVATURE] > 0.0:
             _tilt(row, slip)
         if old >= 0:
-            _resume(row, was)
+            resume(row, was)
 
 
 @kernel
@@ -189,7 +191,7 @@ def same_nodes(one: PtrI4, two: PtrI4) -> bool:
 
 
 @kernel
-def _keep_tangents(row: PtrF8, was: PtrF8) -> None:
+def keep_tangents(row: PtrF8, was: PtrF8) -> None:
     """Let the tangents go on as they were, so that friction keeps its direction."""
     n, t1 = vec(row, CF_N), vec(was, CF_T1)
     t1 = axpy(-dot(t1, n), n, t1)
@@ -224,8 +226,10 @@ def _tilt(row: PtrF8, slip: Vec3) -> None:
 
 
 @kernel
-def _resume(row: PtrF8, was: PtrF8) -> None:
-    """Take over the force of the last step."""
+def resume(row: PtrF8, was: PtrF8) -> None:
+    """Take over the force of the last step, and what the contact's spring holds; only one may."""
+    row[CF_STRETCH], row[CF_STIFFNESS] = was[CF_STRETCH], was[CF_STIFFNESS]
+    was[CF_STRETCH] = 0.0
     force = scale(was[CF_FORCE], vec(was, CF_N))
     force = axpy(was[CF_FORCE + 1], vec(was, CF_T1), force)
     force = axpy(was[CF_FORCE + 2], vec(was, CF_T2), force)
