@@ -25,6 +25,7 @@ from tangere.contact.unilateral.delassus import (
     find_groups,
     load_nodes,
     needs_dense,
+    own_compliance,
     set_rebounds,
     set_up_jacobians,
 )
@@ -199,8 +200,9 @@ def _solve_group(p: ContactWork, group: int, count: int, dt: float, options: Sol
         k = c.order[first + q]
         row = off(c.floats, NCF * k)
         f, u = off(v.f, 3 * q), off(v.scratch.u, 3 * q)
-        # u is counted from where the gap may end; that of the bodies' motion is wanted
-        u[0] += row[CF_MOTION] - v.problem.q[3 * q]
+        # u is counted from where the gap may end, with what the contact yields; that of the bodies'
+        # motion is wanted
+        u[0] += row[CF_MOTION] - v.problem.q[3 * q] - own_compliance(row) * f[0]
         for x in range(3):
             row[CF_FORCE + x], row[CF_MOTION + x] = f[x], u[x]
         # on the edge of its cone a contact may as well stick: it slips if it moves

@@ -151,14 +151,15 @@ class PenaltyContact:
                 f"PenaltyContact body_frames: {len(frames) - 1} for {len(bodies)} bodies; "
                 "give one frame or None for each"
             )
-        self.solids, number_of = self._gather(shapes)
+        names = ["Tool", *(f"Body {i}" for i in range(len(bodies)))]
+        self.solids, number_of = gather(shapes, self.options, names)
         counts = np.diff(self.solids.starts[:, 0], append=len(self.solids.points))
         of_tool, of_body = counts[number_of[0]], counts[number_of[1:]]
         sizes = np.stack((np.full(len(bodies), of_tool), of_body), axis=1).ravel()
         ends = np.cumsum(sizes)
         self.placed = Placed(
             number_of,
-            np.array([_inverse_frame(frame) for frame in frames]),
+            np.array([inverse_frame(frame) for frame in frames]),
             np.zeros((len(shapes), NPOSE)),
             np.zeros((len(shapes) + 1, 12)),
             np.array([_floor(floor) for floor in floors]).reshape(-1, 4),
@@ -289,41 +290,40 @@ class PenaltyContact:
             whose = "the tool" if row == 0 else f"body {row - 1}"
             raise SceneError(f"PenaltyContact: pose or motion of {whose} is not finite")
 
-    def _gather(self, shapes: Sequence[Shape]) -> tuple[Solids, LongArray]:
-        """Fields and points of all different shapes, and the number of each shape's."""
-        o = self.options
-        known: dict[Shape, int] = {}
-        built: list[Solid] = []
-        for i, shape in enumerate(shapes):
-            if shape not in known:
-                known[shape] = len(built)
-                what = "Tool" if i == 0 else f"Body {i - 1}"
-                made = solid(
-                    shape, spacing=o.spacing, tolerance=o.tolerance, samples=o.samples, what=what
-                )
-                built.append(made)
-        fields, samples = [s.field for s in built], [s.samples for s in built]
-        sizes = np.array([f.values.size for f in fields])
-        points = np.array([len(s.points) for s in samples])
-        nodes = np.array([len(s.balls) for s in samples])
-        first = np.cumsum(sizes) - sizes
-        grids = [(a, *f.values.shape) for a, f in zip(first, fields, strict=True)]
-        places = [(*f.origin, f.spacing, f.margin) for f in fields]
-        starts = np.stack((np.cumsum(points) - points, np.cumsum(nodes) - nodes), axis=1)
-        together = Solids(
-            np.concatenate([f.values.ravel() for f in fields]),
-            np.array(grids, dtype=np.int64),
-            np.array(places),
-            np.concatenate([s.points for s in samples]),
-            np.concatenate([s.balls for s in samples]),
-            np.concatenate([s.links for s in samples]),
-            starts.astype(np.int64),
-            np.array([s.spacing**2 for s in samples]),
-        )
-        return together, np.array([known[shape] for shape in shapes], dtype=np.int64)
+
+def gather(shapes: Sequence[Shape], o: Penalty, names: Sequence[str]) -> tuple[Solids, LongArray]:
+    """Fields and points of all different shapes, and the number of each shape's."""
+    known: dict[Shape, int] = {}
+    built: list[Solid] = []
+    for i, shape in enumerate(shapes):
+        if shape not in known:
+            known[shape] = len(built)
+            made = solid(
+                shape, spacing=o.spacing, tolerance=o.tolerance, samples=o.samples, what=names[i]
+            )
+            built.append(made)
+    fields, samples = [s.field for s in built], [s.samples for s in built]
+    sizes = np.array([f.values.size for f in fields])
+    points = np.array([len(s.points) for s in samples])
+    nodes = np.array([len(s.balls) for s in samples])
+    first = np.cumsum(sizes) - sizes
+    grids = [(a, *f.values.shape) for a, f in zip(first, fields, strict=True)]
+    places = [(*f.origin, f.spacing, f.margin) for f in fields]
+    starts = np.stack((np.cumsum(points) - points, np.cumsum(nodes) - nodes), axis=1)
+    together = Solids(
+        np.concatenate([f.values.ravel() for f in fields]),
+        np.array(grids, dtype=np.int64),
+        np.array(places),
+        np.concatenate([s.points for s in samples]),
+        np.concatenate([s.balls for s in samples]),
+        np.concatenate([s.links for s in samples]),
+        starts.astype(np.int64),
+        np.array([s.spacing**2 for s in samples]),
+    )
+    return together, np.array([known[shape] for shape in shapes], dtype=np.int64)
 
 
-def _inverse_frame(frame: Frame | None) -> Array:
+def inverse_frame(frame: Frame | None) -> Array:
     """Shape frame seen from the given frame: position and quaternion, shape (7,)."""
     if frame is None:
         return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])

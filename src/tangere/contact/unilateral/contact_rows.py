@@ -130,11 +130,15 @@ def recall(c: Contacts, s: State, start: int, end: int, first: int, dt: float, w
     """Give new contacts, `first` on, what the same ones had in the last step, start … end there.
 
     Static friction holds what stuck, and kinetic friction what slipped; of a point that did not
-    press, its velocity tells which. way: that the bodies went since then, at most [m].
+    press, its velocity tells which. way: that the bodies went since then, at most [m]; negative:
+    points have names in the place of the nodes, and only what has the same name is the same.
     """
     for at in range(first, c.used[0]):
         ints, row = off(c.ints, NCI * at), off(c.floats, NCF * at)
-        old = _same(c, s, start, end, at, dt, SAME + 2.0 * way)
+        if way < 0.0:
+            old = last_named(c, start, end, off(ints, CI_NODES))
+        else:
+            old = _same(c, s, start, end, at, dt, SAME + 2.0 * way)
         point, n, state = vec(row, CF_POINT), vec(row, CF_N), OPEN
         u = sub(velocity_at(s, ints[CI_B], point), velocity_at(s, ints[CI_A], point))
         slip, was = scale(dt, u), row
@@ -179,6 +183,15 @@ def _same(c: Contacts, s: State, start: int, end: int, at: int, dt: float, reach
         if away < nearest:
             best, nearest = old, away
     return best
+
+
+@kernel
+def last_named(c: Contacts, start: int, end: int, name: PtrI4) -> int:
+    """The contact of the last step, start … end, that has a name; −1: there was none."""
+    for old in range(start, end):
+        if same_nodes(name, off(c.last_ints, NCI * old + CI_NODES)):
+            return old
+    return -1
 
 
 @kernel

@@ -27,7 +27,7 @@ CI_A, CI_B = 0, 1  # bodies; floors follow after the last body
 CI_PAIR = 2  # slot of the pair of rigid parts; or −1 − row of SoftPairs
 CI_GROUP = 3
 CI_STATE = 4  # see below
-CI_NODES = 5  # 3 each: nodes of soft body a and b that the point hangs on
+CI_NODES = 5  # 3 each: nodes of soft body a and b that the point hangs on; or its name
 NCI = 11
 OPEN, STICK, SLIP = 0, 1, 2
 
