@@ -32,6 +32,7 @@ from tangere.collision.contact_query import (
 from tangere.collision.distance_field import Grid, Single, field_gradient, field_value
 from tangere.collision.surface_points import (
     BALL,
+    CONE,
     FIRST,
     LAST,
     LEFT,
@@ -293,7 +294,7 @@ def _search(
                 n, depth = _surface_near(s, target.grid, at, value, outward, memo)
             # Surfaces touch where they face each other: a side that only comes close does not
             facing = -dot(n, outward)
-            if facing <= 0.0:
+            if facing <= row[CONE]:
                 continue
             if not target.flat:
                 foot = field_value(target.grid, axpy(depth, n, at))
@@ -305,7 +306,14 @@ def _search(
             else:
                 p = axpy(depth, n, p)
             name = i if of_first else -1 - i
-            _write(s, p, n, depth, (error, facing * points.area), name)
+            _write(
+                s,
+                p,
+                n,
+                depth,
+                (error, (facing - row[CONE]) / (1.0 - row[CONE]) * points.area),
+                name,
+            )
 
 
 @kernel

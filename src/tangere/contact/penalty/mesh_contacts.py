@@ -37,7 +37,16 @@ from tangere.collision.contact_query import (
     STAMP,
     Placed,
 )
-from tangere.collision.field_query import Solids, begin, place, search_floor, search_pair
+from tangere.collision.distance_field import field_value
+from tangere.collision.field_query import (
+    NO_DIRECTION,
+    Solids,
+    begin,
+    grid_view,
+    place,
+    search_floor,
+    search_pair,
+)
 from tangere.contact.unilateral.contact_rows import new_contact, recall, vec
 from tangere.contact.unilateral.detect import pair_points, reach_of
 from tangere.contact.unilateral.options import SolverOptions
@@ -56,7 +65,8 @@ from tangere.contact.unilateral.problem import (
     Contacts,
 )
 from tangere.elements.contact_law import Law, pair_law
-from tangere.maths.vec import Array, IntArray, LongArray, Vec3, add, cross, dot, scale, sub
+from tangere.maths.quat import turn, turn_back
+from tangere.maths.vec import Array, IntArray, LongArray, Vec3, add, cross, dot, norm, scale, sub
 from tangere.model import (
     NI,
     OK,
@@ -81,6 +91,8 @@ BUDGET = 1_000_000
 HOLDS = 2.0
 # Two normals at an angle of 1 rad are as far apart as two ends of the contact.
 NORMALS = 1.0
+# Surfaces that bend less than this are flat [1/m].
+FLAT = 1e-3
 
 
 class Meshes(NamedTuple):
@@ -248,15 +260,59 @@ def _list(
         if count > most and meshes.state[k] != 2:
             continue
         row = off(ptr(meshes.rows), NCONTACT * k)
-        n, point = vec(row, CONTACT_NORMAL), vec(row, CONTACT_ANCHOR)
         if on_floor:  # the floor is a, the body b
-            n, point = scale(-1.0, n), vec(row, CONTACT_POINT)
+            n, point = scale(-1.0, vec(row, CONTACT_NORMAL)), vec(row, CONTACT_POINT)
+        else:
+            n, point = _contact_normal(meshes, row, i, j), vec(row, CONTACT_ANCHOR)
         at = new_contact(m, c, i, j, slot, point, n, -row[CONTACT_DEPTH])
         off(c.floats, NCF * at)[CF_AREA] = row[CONTACT_AREA]
         name = off(c.ints, NCI * at + CI_NODES)
         name[0] = int(row[CONTACT_NAME])
         for x in range(1, 6):
             name[x] = 0
+
+
+@kernel
+def _contact_normal(meshes: Meshes, row: PtrF8, first: int, second: int) -> Vec3:
+    """Normal of a contact, out of the first body: that of the flatter one of the two surfaces.
+
+    Where two surfaces touch, their normals are opposite. Beside that point they are not, and fields
+    round edges, so that normals lean there: bodies that slide over each other would catch on what
+    is not in their way. The flatter surface has the normal of the place where they touch.
+    """
+    p, p0 = vec(row, CONTACT_POINT), vec(row, CONTACT_ANCHOR)
+    a, bend_a = _normal_of(meshes, first, p)
+    b, bend_b = _normal_of(meshes, second, p0)
+    flat = FLAT * FLAT
+    weight = (bend_b + flat) / (bend_a + bend_b + 2.0 * flat)
+    n = sub(scale(weight * weight, a), scale((1.0 - weight) * (1.0 - weight), b))
+    length = norm(n)
+    if not length > 0.5 * (weight * weight + (1.0 - weight) * (1.0 - weight)):
+        return vec(row, CONTACT_NORMAL)
+    return scale(1.0 / length, n)
+
+
+@kernel
+def _normal_of(meshes: Meshes, body: int, p: Vec3) -> tuple[Vec3, float]:
+    """Outward normal of a body's surface at a point near it, and the square of how it bends.
+
+    That is the Laplacian of the distance, the sum of the principal curvatures [1/m²].
+    """
+    frame = off(ptr(meshes.placed.turns), 12 * body)
+    grid = grid_view(meshes.solids, meshes.placed.solid_of[body])
+    x = turn_back(frame, sub(p, (frame[9], frame[10], frame[11])))
+    h = grid.spacing
+    middle = field_value(grid, x)
+    one = field_value(grid, (x[0] + h, x[1], x[2])), field_value(grid, (x[0] - h, x[1], x[2]))
+    two = field_value(grid, (x[0], x[1] + h, x[2])), field_value(grid, (x[0], x[1] - h, x[2]))
+    three = field_value(grid, (x[0], x[1], x[2] + h)), field_value(grid, (x[0], x[1], x[2] - h))
+    bend = one[0] + one[1] + two[0] + two[1] + three[0] + three[1] - 6.0 * middle
+    bend /= h * h
+    n = (one[0] - one[1], two[0] - two[1], three[0] - three[1])
+    length = norm(n)
+    if not length > NO_DIRECTION * h:
+        return (0.0, 0.0, 0.0), bend * bend
+    return turn(frame, scale(1.0 / length, n)), bend * bend
 
 
 @kernel
