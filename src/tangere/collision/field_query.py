@@ -32,7 +32,6 @@ from tangere.collision.contact_query import (
 from tangere.collision.distance_field import Grid, Single, field_gradient, field_value
 from tangere.collision.surface_points import (
     BALL,
-    CONE,
     FIRST,
     LAST,
     LEFT,
@@ -294,7 +293,7 @@ def _search(
                 n, depth = _surface_near(s, target.grid, at, value, outward, memo)
             # Surfaces touch where they face each other: a side that only comes close does not
             facing = -dot(n, outward)
-            if facing <= row[CONE]:
+            if facing <= 0.0:
                 continue
             if not target.flat:
                 foot = field_value(target.grid, axpy(depth, n, at))
@@ -311,7 +310,7 @@ def _search(
                 p,
                 n,
                 depth,
-                (error, (facing - row[CONE]) / (1.0 - row[CONE]) * points.area),
+                (error, facing * points.area),
                 name,
             )
 

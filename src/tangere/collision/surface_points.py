@@ -38,16 +38,12 @@ SAME_SIDE = 0.5
 # Points deeper than this, in spacings of the field, lie inside another part of the same body.
 BURIED = 0.5
 LEAF = 8
-# Normals of contacts may lie outside the cone of a point's normals by this: of smooth surfaces in
-# facets, and of fields that round the edges of others.
-SLACK = np.deg2rad(25.0)
-CACHE_FORMAT = b"tangere-samples-3"
+CACHE_FORMAT = b"tangere-samples-1"
 
 # Columns of a point
 POINT = 0  # 3: [m]
 OUTWARD = 3  # 3: unit normal
-CONE = 6  # a surface that touches here has the opposite normal, within the angle of this cosine
-NPOINT = 7
+NPOINT = 6
 # Columns of a node of the tree
 BALL = 0  # 3 + 1: centre and radius [m]
 NBALL = 4
@@ -59,7 +55,7 @@ class Samples(NamedTuple):
     """Points of a surface, in the order of their tree.
 
     | field   | meaning                                      | shape             |
-    | points  | POINT, OUTWARD, CONE                              | (n, NPOINT)       |
+    | points  | POINT, OUTWARD                               | (n, NPOINT)       |
     | balls   | BALL of each node                            | (m, NBALL)        |
     | links   | FIRST, LAST, LEFT, RIGHT of each node        | (m, NLINK) int64  |
     | spacing | s: one point stands for an area s² [m]       |                   |
@@ -137,20 +133,11 @@ def _sharp_points(points: Array, faces: IntArray, spacing: float) -> tuple[Array
         count = int(np.ceil(np.linalg.norm(along) / spacing))
         t = np.arange(1, count) / count
         normal = np.broadcast_to(normals[e // 3, 1 + e % 3], (len(t), 3))
-        both = np.full(len(t), _cosine(normals[e // 3, 1 + e % 3], face[e // 3]))
-        rows.append(np.column_stack((points[a] + t[:, None] * along, normal, both)))
-    widest = np.ones(len(points))
-    np.minimum.at(widest, faces.ravel(), _cosine(at_vertex[faces.ravel()], np.repeat(face, 3, 0)))
+        rows.append(np.column_stack((points[a] + t[:, None] * along, normal)))
     return (
-        _finished(np.column_stack((points[ends], at_vertex[ends], widest[ends]))),
-        _finished(np.concatenate(rows)),
+        _with_units(np.column_stack((points[ends], at_vertex[ends]))),
+        _with_units(np.concatenate(rows)),
     )
-
-
-def _cosine(a: Array, b: Array) -> Array:
-    """Of the angle between vectors and unit vectors."""
-    cosine: Array = np.sum(a * b, axis=-1) / np.maximum(np.linalg.norm(a, axis=-1), 1e-300)
-    return cosine
 
 
 def _face_points(points: Array, faces: IntArray, area: Array, spacing: float) -> Array:
@@ -174,15 +161,12 @@ def _face_points(points: Array, faces: IntArray, area: Array, spacing: float) ->
     )  # fmt: skip
     normals = surface_of(points, faces).normals[triangle, 0]
     scattered = np.random.default_rng(0).permutation(len(triangle))
-    return _finished(np.column_stack((places, normals, np.ones(len(places))))[scattered])
+    return np.column_stack((places, normals))[scattered]
 
 
-def _finished(rows: Array) -> Array:
-    """Points with unit normals; a cone's half angle, given by its cosine, gets the slack."""
-    length = np.linalg.norm(rows[:, OUTWARD:CONE], axis=1)
-    rows[:, OUTWARD:CONE] /= np.maximum(length, 1e-300)[:, None]
-    angle = np.arccos(np.clip(rows[:, CONE], -1.0, 1.0)) + SLACK
-    rows[:, CONE] = np.maximum(np.cos(np.minimum(angle, np.pi)), 0.0)
+def _with_units(rows: Array) -> Array:
+    length = np.linalg.norm(rows[:, OUTWARD:], axis=1)
+    rows[:, OUTWARD:] /= np.maximum(length, 1e-300)[:, None]
     return rows
 
 

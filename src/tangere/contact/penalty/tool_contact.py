@@ -5,8 +5,8 @@ its field. Every point closer than the tolerance is a contact (p, p0, n, δ): p 
 the scene, n out of the tool into the scene, δ = n·(p − p0), negative while apart. `clusters` turns
 the contacts into at most sixteen planes, the form in which a haptic loop takes them [OTADUY2005].
 
-The method is made for tools of complex shape held by a haptic device. There is no friction,
-and nobody adds any: each plane carries its name and body, which is what that would need.
+The method is made for tools of complex shape held by a haptic device. `friction` gives the planes
+friction, which the paper does without.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ from tangere.contact.penalty.clusters import (
 from tangere.contact.penalty.contacts import (
     CLUSTER_DEPTH,
 )
+from tangere.contact.penalty.friction import Friction, add_friction, new_friction
 from tangere.contact.penalty.options import Penalty
 from tangere.errors import SceneError
 from tangere.geometry.checks import number, unit, vector
@@ -130,6 +131,7 @@ class PenaltyContact:
         *,
         tool_frame: Frame | None = None,
         body_frames: Sequence[Frame | None] | None = None,
+        friction: Sequence[tuple[float, float]] | None = None,
     ) -> None:
         """Build the fields and points, or take them from the cache, and make all arrays.
 
@@ -142,6 +144,8 @@ class PenaltyContact:
                 and contact points of the tool refer to, such as its principal frame; None: the
                 shape's frame itself.
             body_frames: The same for each body.
+            friction: Static and kinetic coefficient with each body, then with each floor; None:
+                none.
         """
         self.options = Penalty() if options is None else options
         shapes = [tool, *bodies]
@@ -172,7 +176,15 @@ class PenaltyContact:
         self.rows = np.zeros((MAX_CONTACTS, NCONTACT))
         self.tally = np.zeros(NTALLY, dtype=np.int64)
         self.clusters: Clusters = new_clusters(MAX_CONTACTS)
-        self.response: Response = new_response(len(bodies) + len(floors))
+        partners = len(bodies) + len(floors)
+        self.response: Response = new_response(partners)
+        mu = np.zeros((partners, 2)) if friction is None else np.array(friction, np.float64)
+        if mu.shape != (partners, 2):
+            raise SceneError(
+                f"PenaltyContact friction: {len(mu)} pairs for {partners} bodies and floors; "
+                "give static and kinetic friction for each"
+            )
+        self.friction: Friction = new_friction(mu, len(bodies))
         vertices, _ = tool.surface()
         centre = np.zeros(3) if tool_frame is None else np.asarray(tool_frame[0], dtype=np.float64)
         self.radius = float(np.linalg.norm(vertices - centre, axis=1).max())
@@ -241,6 +253,7 @@ class PenaltyContact:
             self.tally,
             self.clusters,
             self.response,
+            self.friction,
             (o.tolerance, o.blend, period, self.radius, self._farthest),
             (o.budget, o.clusters, 1 if o.sharing == "shared" else 0),
         )
@@ -252,6 +265,7 @@ class PenaltyContact:
         self.tally[:] = 0
         self.clusters.state[:] = 0
         self.clusters.centroids[:] = 0.0
+        self.friction.known[:] = 0.0
 
     @property
     def contacts(self) -> ContactSet:
@@ -346,10 +360,11 @@ def _respond(
     tally: LongArray,
     clusters: Clusters,
     response: Response,
+    friction: Friction,
     lengths: tuple[float, float, float, float, float],
     counts: tuple[int, int, int],
 ) -> None:
-    """Query, then cluster."""
+    """Query, then cluster, then friction."""
     tolerance, blend, period, radius, farthest = lengths
     budget, most, shared = counts
     v, w = off(ptr(placed.poses), POSE_VELOCITY), off(ptr(placed.poses), POSE_OMEGA)
@@ -366,3 +381,4 @@ def _respond(
         (tolerance, reach, 0.2 * radius, blend, period),
         (most, shared, placed.poses.shape[0] - 1),
     )
+    add_friction(friction, placed.poses, clusters.state[STATE_PLANES], response)
