@@ -20,6 +20,7 @@ from tangere.scene.scene import Body, Floor, Scene
 if TYPE_CHECKING:
     from tangere.elements.contact_law import Law
     from tangere.scene.compile import Compiled
+    from tangere.steppers.patches import Patch
     from tangere.steppers.profile import Profile
     from tangere.steppers.stepper import Audit, Energy, Stepper
 
@@ -183,6 +184,14 @@ class Simulation:
         sticking.
         """
         return self.stepper.contacts()
+
+    @property
+    def patches(self) -> list[Patch]:
+        """Where bodies touched in the last step: polygons with force, pressure and friction state.
+
+        Those over which the implicit volume method integrates; of points, their convex outlines.
+        """
+        return self.stepper.patches()
 
 
 class BodyState:

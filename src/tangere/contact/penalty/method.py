@@ -46,7 +46,7 @@ METHOD = Method(
     tool_side=_tool_side,
     warm_up=_warm_up,
     parts=frozenset({"field", "plane"}),
-    material_factors=frozenset(),
+    held_factors=frozenset({"friction"}),
     controls=(
         Control(
             "stiffness",
