@@ -64,7 +64,7 @@ class Solids(NamedTuple):
     | field  | meaning                                             | shape            |
     | values | of the blocks of all fields                         | (…,) float32     |
     | tables | numbers of the blocks, of all fields                | (…,) int32       |
-    | coarse | distances at the corners of cells, of all fields    | (…,) float32     |
+    | coarse | distances at the coarse nodes of all fields         | (…,) float32     |
     | grids  | first value, table entry, corner; nx, ny, nz        | (s, 6) int64     |
     | places | origin, spacing, margin of each field               | (s, 5)           |
     | points | of all shapes                                       | (…, NPOINT)      |
