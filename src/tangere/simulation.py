@@ -55,7 +55,11 @@ class Simulation:
         self._floors = tuple(scene.floors)
         self._names = {body.name: body.index for body in scene.bodies}
         self.stepper: Stepper = _stepper(
-            self.record, compile_scene(scene), self.method, self.integrator, self.dt
+            self.record,
+            compile_scene(scene, whole="hull" not in self.record.parts),
+            self.method,
+            self.integrator,
+            self.dt,
         )
 
     @property

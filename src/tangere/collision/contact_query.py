@@ -21,7 +21,8 @@ CONTACT_LOCAL = 10  # 3: r, p in the tool's frame [m]
 CONTACT_ERROR = 13  # how far p and p0 may be off their surfaces [m]
 CONTACT_BODY = 14  # number of the body; floors count −1, −2, …
 CONTACT_AREA = 15  # that the point stands for, times the cosine of its normal and n [m²]
-NCONTACT = 16
+CONTACT_NAME = 16  # number of the point, the same in every query: ≥ 0 of the first body, −1 − i of
+NCONTACT = 17  # the second
 
 # ------------------------------------------------ where a body's frame is and how it moves
 POSE_POSITION = 0  # 3: [m]

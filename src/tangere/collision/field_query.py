@@ -18,6 +18,7 @@ from tangere.collision.contact_query import (
     CONTACT_DEPTH,
     CONTACT_ERROR,
     CONTACT_LOCAL,
+    CONTACT_NAME,
     CONTACT_NORMAL,
     CONTACT_POINT,
     COUNT,
@@ -310,7 +311,15 @@ def _search(
                 n = scale(-1.0, n)
             else:
                 p = axpy(depth, n, p)
-            _write(s, p, n, depth, (error, facing * points.area))
+            name = i if of_first else -1 - i
+            _write(
+                s,
+                p,
+                n,
+                depth,
+                (error, facing * points.area),
+                name,
+            )
 
 
 @kernel
@@ -349,7 +358,9 @@ def _surface_near(
 
 
 @kernel
-def _write(s: Search, p: Vec3, n: Vec3, depth: float, quality: tuple[float, float]) -> None:
+def _write(
+    s: Search, p: Vec3, n: Vec3, depth: float, quality: tuple[float, float], name: int
+) -> None:
     """One contact more, if there is room: p on the first body, n out of it, p0 = p − δ n."""
     count = s.state[COUNT]
     if count >= s.room:
@@ -366,6 +377,7 @@ def _write(s: Search, p: Vec3, n: Vec3, depth: float, quality: tuple[float, floa
     row[CONTACT_ERROR] = quality[0]
     row[CONTACT_AREA] = quality[1]
     row[CONTACT_BODY] = s.label
+    row[CONTACT_NAME] = name
     s.state[COUNT] = count + 1
 
 
