@@ -151,6 +151,7 @@ def build(
     told = tell or (lambda *_: None)
     told(0.0, "parts of the surface")
     margin = margin_of(h, tolerance)
+    reach = margin + h
     solids = bodies_of(points, faces)
     low = points[faces].min(axis=(0, 1)) - margin
     shape = _cells_between(low, points[faces].max(axis=(0, 1)) + margin, h)
@@ -159,16 +160,16 @@ def build(
     for solid in solids:
         # Each solid in its own window of the cells.
         corners = points[solid]
-        start = np.floor((corners.min(axis=(0, 1)) - margin - low) / (SIDE * h)).astype(np.int64)
+        start = np.floor((corners.min(axis=(0, 1)) - reach - low) / (SIDE * h)).astype(np.int64)
         start = np.clip(start, 0, shape - 1)
-        stop = start + _cells_between(low + SIDE * h * start, corners.max(axis=(0, 1)) + margin, h)
+        stop = start + _cells_between(low + SIDE * h * start, corners.max(axis=(0, 1)) + reach, h)
         stop = np.minimum(stop, shape)
         surface = surface_of(points, solid)
 
         def share(done: float, doing: str, first: int = before, size: int = len(solid)) -> None:
             told((first + done * size) / total, doing)
 
-        lattice = _lattice(low + SIDE * h * start, h, margin + h, stop - start)
+        lattice = _lattice(low + SIDE * h * start, h, reach, stop - start)
         parts.append((start, lattice, *_one_solid(surface, lattice, share)))
         surfaces.append(surface)
         before += len(solid)
@@ -279,9 +280,10 @@ def _united(
         _unite(
             lattice, own_coarse, np.ascontiguousarray(places - start), own_at, own_values, values
         )
-    reach = parts[0][1].reach
+    whole = _lattice(low, h, parts[0][1].reach, shape)
+    _lower_beyond_reach(whole, coarse, places, values)
     # Single precision may have rounded what lies beyond reach
-    left = (np.abs(values) < (1.0 - 1e-6) * reach).any(axis=1)
+    left = (np.abs(values) < (1.0 - 1e-6) * whole.reach).any(axis=1)
     return together[left], values[left], coarse
 
 
@@ -636,3 +638,15 @@ def _unite(
             continue  # at least a margin away from this solid
         for n in range(NODES):
             values[b, n] = min(values[b, n], _far_node(coarse, (i, j, k), n, h, reach))
+
+
+@kernel
+def _lower_beyond_reach(lattice: Lattice, coarse: Array, places: LongArray, values: Single) -> None:
+    """Lower nodes that no solid reaches to what solids allow whose windows end before them."""
+    h, reach = lattice.spacing, lattice.reach
+    for b in range(places.shape[0]):
+        cell = (places[b, 0], places[b, 1], places[b, 2])
+        for n in range(NODES):
+            if values[b, n] > reach:
+                far = _far_node(coarse, cell, n, h, reach)
+                values[b, n] = min(values[b, n], max(far, reach))
