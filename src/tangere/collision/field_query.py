@@ -12,21 +12,15 @@ from typing import NamedTuple
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI8, local_f8, local_i8, off, ptr
 from tangere.collision.contact_query import (
-    CONTACT_ANCHOR,
-    CONTACT_AREA,
-    CONTACT_BODY,
-    CONTACT_DEPTH,
-    CONTACT_ERROR,
-    CONTACT_LOCAL,
-    CONTACT_NORMAL,
-    CONTACT_POINT,
-    COUNT,
-    NCONTACT,
     NPOSE,
     STAMP,
     TRUNCATED,
     VISITED,
     Placed,
+    begin,
+    carry,
+    place,
+    write_contact,
 )
 from tangere.collision.distance_field import Grid, Single, field_gradient, field_value
 from tangere.collision.surface_points import (
@@ -41,8 +35,8 @@ from tangere.collision.surface_points import (
     POINT,
     RIGHT,
 )
-from tangere.maths.quat import matrix_into, product, turn, turn_back
-from tangere.maths.vec import Array, LongArray, Vec3, add, axpy, dot, norm, scale, sub
+from tangere.maths.quat import matrix_into, turn, turn_back
+from tangere.maths.vec import Array, LongArray, Vec3, add, axpy, dot, norm, scale
 
 # Below this length the smoothed gradient tells no direction: the point lies on the medial axis.
 NO_DIRECTION = 0.1
@@ -95,15 +89,6 @@ def find_contacts(
         search_pair(solids, placed, (0, b + 1), (m[0], m[1]), b, reach, budget, rows, state)
     for i in range(placed.floors.shape[0]):
         search_floor(solids, placed, 0, i, -1 - i, reach, budget, rows, state)
-
-
-@kernel
-def begin(tally: LongArray) -> PtrI8:
-    """A new query: nothing found, nothing looked at yet."""
-    state = ptr(tally)
-    state[COUNT], state[TRUNCATED], state[VISITED] = 0, 0, 0
-    state[STAMP] += 1
-    return state
 
 
 @kernel
@@ -229,20 +214,6 @@ def grid_view(s: Solids, shape: int) -> Grid:
 
 
 @kernel
-def place(placed: Placed) -> None:
-    """Rotation and position of every shape frame in the world from the poses of the bodies."""
-    poses, frames, turns = ptr(placed.poses), ptr(placed.frames), ptr(placed.turns)
-    for i in range(placed.poses.shape[0]):
-        pose, frame, out = off(poses, NPOSE * i), off(frames, 7 * i), off(turns, 12 * i)
-        q = (pose[3], pose[4], pose[5], pose[6])
-        matrix_into(q, out)
-        shift = turn(out, (frame[0], frame[1], frame[2]))
-        matrix_into(product(q, (frame[3], frame[4], frame[5], frame[6])), out)
-        for k in range(3):
-            out[9 + k] = pose[k] + shift[k]
-
-
-@kernel
 def _search(
     s: Search, points: Points, target: Target, pair: tuple[int, int], memory: int, of_first: bool
 ) -> None:
@@ -262,7 +233,7 @@ def _search(
         node = stack[waiting]
         ball, link = off(points.balls, NBALL * node), off(points.links, NLINK * node)
         s.state[VISITED] += 1
-        centre = _carry(here, there, (ball[BALL], ball[BALL + 1], ball[BALL + 2]))
+        centre = carry(here, there, (ball[BALL], ball[BALL + 1], ball[BALL + 2]))
         if _value(target, centre) > ball[BALL + 3] + reach:
             continue
         spent = s.state[VISITED] > s.budget
@@ -280,7 +251,7 @@ def _search(
             s.state[VISITED] += 1
             row = off(points.points, NPOINT * i)
             x = (row[POINT], row[POINT + 1], row[POINT + 2])
-            at = _carry(here, there, x)
+            at = carry(here, there, x)
             value = _value(target, at)
             if value >= s.reach:
                 continue
@@ -303,7 +274,14 @@ def _search(
                 n = scale(-1.0, n)
             else:
                 p = axpy(depth, n, p)
-            _write(s, p, n, depth, (error, facing * points.area))
+            write_contact(
+                (s.rows, s.room, s.state),
+                (s.position, s.axes),
+                p,
+                n,
+                depth,
+                (error, facing * points.area, s.label),
+            )
 
 
 @kernel
@@ -339,31 +317,3 @@ def _surface_near(
     memo[TURN_DEPTH] = depth
     memo[TURN_STAMP] = s.state[STAMP]
     return n, depth
-
-
-@kernel
-def _write(s: Search, p: Vec3, n: Vec3, depth: float, quality: tuple[float, float]) -> None:
-    """One contact more, if there is room: p on the first body, n out of it, p0 = p − δ n."""
-    count = s.state[COUNT]
-    if count >= s.room:
-        s.state[TRUNCATED] = 1
-        return
-    row = off(s.rows, NCONTACT * count)
-    local = turn_back(s.axes, sub(p, s.position))
-    for k in range(3):
-        row[CONTACT_POINT + k] = p[k]
-        row[CONTACT_ANCHOR + k] = p[k] - depth * n[k]
-        row[CONTACT_NORMAL + k] = n[k]
-        row[CONTACT_LOCAL + k] = local[k]
-    row[CONTACT_DEPTH] = depth
-    row[CONTACT_ERROR] = quality[0]
-    row[CONTACT_AREA] = quality[1]
-    row[CONTACT_BODY] = s.label
-    s.state[COUNT] = count + 1
-
-
-@kernel
-def _carry(here: PtrF8, there: PtrF8, x: Vec3) -> Vec3:
-    """A point of one shape frame in another."""
-    world = add(turn(here, x), (here[9], here[10], here[11]))
-    return turn_back(there, sub(world, (there[9], there[10], there[11])))
