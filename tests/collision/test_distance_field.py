@@ -14,6 +14,7 @@ from tangere.collision.distance_field import bodies_of, distance_field, sample_f
 from tangere.errors import SceneError
 from tangere.geometry.shapes import joined
 from tangere.maths.vec import Array, IntArray
+from tangere.scene.lofts import loft
 from tangere.scene.utensils import cup, spoon
 
 Surface = tuple[Array, IntArray]
@@ -154,9 +155,7 @@ def _ball(radius: float, rings: int) -> Surface:
         ),
         axis=2,
     )
-    from tangere.scene.utensils import _loft
-
-    return _loft(radius * ring, np.array([0, 0, -radius]), np.array([0, 0, radius]))
+    return loft(radius * ring, np.array([0, 0, -radius]), np.array([0, 0, radius]))
 
 
 @pytest.mark.nojit

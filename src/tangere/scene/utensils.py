@@ -10,6 +10,7 @@ import numpy as np
 
 from tangere.geometry.shapes import Mesh, joined
 from tangere.maths.vec import Array, IntArray
+from tangere.scene.lofts import loft
 
 SPOON_LENGTH = 0.20  # [m]
 HANDLE_SHARE = 0.7  # of the spoon's length; the rest is the bowl
@@ -37,7 +38,7 @@ def spoon() -> Mesh:
     x = np.repeat(SPOON_LENGTH * (s - 0.5)[:, None], around, axis=1)
     tail = np.array([-0.5 * SPOON_LENGTH, 0.0, rise[0]])
     tip = np.array([0.5 * SPOON_LENGTH, 0.0, 0.0])
-    return Mesh(*_loft(np.stack((x, y, z), axis=2), tail, tip))
+    return Mesh(*loft(np.stack((x, y, z), axis=2), tail, tip))
 
 
 def cup() -> Mesh:
@@ -64,7 +65,7 @@ def _bowl() -> tuple[Array, IntArray]:
         ),
         axis=2,
     )
-    vertices, triangles = _loft(rings, np.array([0.0, 0.0, low]), np.array([0.0, 0.0, floor]))
+    vertices, triangles = loft(rings, np.array([0.0, 0.0, low]), np.array([0.0, 0.0, floor]))
     return vertices, triangles[:, ::-1]
 
 
@@ -78,25 +79,5 @@ def _handle() -> tuple[Array, IntArray]:
     rings = centre[:, None] + 0.004 * (
         np.cos(around)[None, :, None] * outward[:, None] - np.sin(around)[None, :, None] * side
     )
-    vertices, triangles = _loft(rings, centre[0], centre[-1])
+    vertices, triangles = loft(rings, centre[0], centre[-1])
     return vertices, triangles[:, ::-1]
-
-
-def _loft(rings: Array, first: Array, last: Array) -> tuple[Array, IntArray]:
-    """A closed surface through n rings of m points and two poles: exactly 2 m n triangles.
-
-    Outward when the rings run counter-clockwise seen from the last pole's side.
-    """
-    n, m, _ = rings.shape
-    vertices = np.concatenate((rings.reshape(-1, 3), first[None], last[None]))
-    j = np.arange(m)
-    a = (m * np.arange(n - 1)[:, None] + j).ravel()
-    b = (m * np.arange(n - 1)[:, None] + (j + 1) % m).ravel()
-    top = (n - 1) * m
-    faces = [
-        np.stack((a, b, b + m), axis=1),
-        np.stack((a, b + m, a + m), axis=1),
-        np.stack((np.full(m, n * m), (j + 1) % m, j), axis=1),
-        np.stack((np.full(m, n * m + 1), top + j, top + (j + 1) % m), axis=1),
-    ]
-    return vertices, np.concatenate(faces).astype(np.int32)
