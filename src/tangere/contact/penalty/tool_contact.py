@@ -39,10 +39,11 @@ from tangere.collision.contact_query import (
 )
 from tangere.collision.distance_field import Field, distance_field
 from tangere.collision.field_query import (
-    NTURN,
     Solids,
     find_contacts,
+    with_stand_ins,
 )
+from tangere.collision.field_sides import NTURN
 from tangere.collision.surface_points import Samples, surface_samples
 from tangere.contact.penalty.clusters import (
     STATE_PLANES,
@@ -320,6 +321,7 @@ class PenaltyContact:
             starts.astype(np.int64),
             np.array([s.spacing**2 for s in samples]),
         )
+        together = with_stand_ins(together, o.tolerance)
         return together, np.array([known[shape] for shape in shapes], dtype=np.int64)
 
 
