@@ -158,7 +158,7 @@ def solve_contact() -> None:
 
 def query_fields() -> None:
     """Distance fields, contacts and planes of meshes."""
-    from tangere.collision.distance_field import build
+    from tangere.collision.field_build import build
     from tangere.collision.surface_points import scatter
     from tangere.contact.penalty.tool_contact import PenaltyContact
 

@@ -12,7 +12,8 @@ from scipy.spatial import cKDTree
 import tangere as tg
 from tangere.collision import distance_field as field
 from tangere.collision import surface_points as samples
-from tangere.collision.distance_field import bodies_of, distance_field, sample_field
+from tangere.collision.closed_surface import bodies_of
+from tangere.collision.distance_field import distance_field, sample_field
 from tangere.collision.surface_points import (
     DISC,
     FIRST,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tangere.collision.distance_field import bodies_of
+from tangere.collision.closed_surface import bodies_of
 from tangere.geometry.polyhedron import solid_moments
 from tangere.scene.utensils import cup, spoon
 

@@ -16,7 +16,8 @@ import numpy as np
 import tangere as tg
 from tangere.bench.report import Result, Row, Table, spread
 from tangere.bench.turns import Contestant, durations, take_turns
-from tangere.collision import distance_field as field
+from tangere.collision.distance_field import choose_spacing
+from tangere.collision.field_build import build
 from tangere.contact.penalty.tool_contact import PenaltyContact
 from tangere.geometry.shapes import Shape
 from tangere.maths.vec import Array
@@ -95,13 +96,13 @@ def _built(name: str, shape: Shape) -> Row:
     """Size and building time of one field, the cache left aside."""
     vertices, triangles = shape.surface()
     start = time.perf_counter()
-    h = field.choose_spacing(vertices, triangles)
-    made = field.build(vertices, triangles, h)
+    h = choose_spacing(vertices, triangles)
+    made = build(vertices, triangles, h)
     return {
         "shape": name,
         "triangles": len(triangles),
         "spacing [mm]": 1e3 * h,
         "nodes": made.values.size,
-        "MB": made.values.nbytes / 1e6,
+        "MB": made.nbytes / 1e6,
         "seconds": time.perf_counter() - start,
     }

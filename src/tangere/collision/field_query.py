@@ -27,12 +27,16 @@ from tangere.collision.contact_query import (
     place,
     write_contact,
 )
-from tangere.collision.distance_field import Grid, Single, field_value
+from tangere.collision.distance_field import (
+    Grid,
+    Single,
+    field_value,
+    field_value_gradient,
+)
 from tangere.collision.field_sides import (
     NTURN,
     Moving,
     surface_near,
-    value_and_gradient,
 )
 from tangere.collision.point_levels import BULGE, NNODE, REACH, SHARE, STAND_IN, stand_ins
 from tangere.collision.surface_points import (
@@ -48,7 +52,7 @@ from tangere.collision.surface_points import (
     RIGHT,
 )
 from tangere.maths.quat import matrix_into, turn, turn_back
-from tangere.maths.vec import Array, LongArray, Vec3, add, axpy, dot, norm, scale, sub
+from tangere.maths.vec import Array, IntArray, LongArray, Vec3, add, axpy, dot, norm, scale, sub
 
 # A point's error, beside the field's value where its foot should be, in spacings: of trilinear
 # values at a sharp edge, the worst place.
@@ -71,9 +75,11 @@ class Solids(NamedTuple):
     """Fields and points of several shapes, one after the other.
 
     | field  | meaning                                             | shape            |
-    | values | of all grids                                        | (…,) float32     |
-    | grids  | first value, nx, ny, nz                             | (s, 4) int64     |
-    | places | origin, spacing, margin of each grid                | (s, 5)           |
+    | values | of the blocks of all fields                         | (…,) float32     |
+    | tables | numbers of the blocks, of all fields                | (…,) int32       |
+    | coarse | distances at the corners of cells, of all fields    | (…,) float32     |
+    | grids  | first value, table entry, corner; nx, ny, nz        | (s, 6) int64     |
+    | places | origin, spacing, margin of each field               | (s, 5)           |
     | points | of all shapes                                       | (…, NPOINT)      |
     | balls  | of all trees                                        | (…, NBALL)       |
     | links  | of all trees, counted from the shape's own first    | (…, NLINK) int64 |
@@ -85,6 +91,8 @@ class Solids(NamedTuple):
     """
 
     values: Single
+    tables: IntArray
+    coarse: Single
     grids: LongArray
     places: Array
     points: Array
@@ -259,11 +267,14 @@ def points_view(s: Solids, shape: int) -> Points:
 @kernel
 def grid_view(s: Solids, shape: int) -> Grid:
     """Field of one shape."""
-    g = ptr(s.grids)
-    at = 4 * shape
+    g = off(ptr(s.grids), 6 * shape)
     p = off(ptr(s.places), 5 * shape)
-    origin = (p[0], p[1], p[2])
-    return Grid(off(ptr(s.values), g[at]), g[at + 1], g[at + 2], g[at + 3], origin, p[3], p[4])
+    values, table, coarse = (
+        off(ptr(s.values), g[0]),
+        off(ptr(s.tables), g[1]),
+        off(ptr(s.coarse), g[2]),
+    )
+    return Grid(values, table, coarse, g[3], g[4], g[5], (p[0], p[1], p[2]), p[3], p[4])
 
 
 class Motion(NamedTuple):
@@ -369,7 +380,7 @@ def _fineness(
     if level[BULGE] >= 2.0 * room:
         return 1.0
     if not target.flat:
-        value, slope = value_and_gradient(target.grid, x)
+        value, slope = field_value_gradient(target.grid, x)
     s.state[VISITED] += 1
     across = axpy(-dot(slope, m), m, slope)
     varies = norm(across) * level[REACH] + level[BULGE]

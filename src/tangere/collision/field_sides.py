@@ -12,7 +12,12 @@ from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8
-from tangere.collision.distance_field import Grid, field_gradient, field_value
+from tangere.collision.distance_field import (
+    Grid,
+    field_gradient,
+    field_value,
+    field_value_gradient,
+)
 from tangere.maths.vec import Vec3, axpy, dot, norm, scale, sub
 
 # Below this length the smoothed gradient tells no direction: the point lies on the medial axis.
@@ -50,12 +55,6 @@ class Near(NamedTuple):
 
 
 @kernel
-def value_and_gradient(grid: Grid, x: Vec3) -> tuple[float, Vec3]:
-    """φ(x) [m] and ∇φ(x)."""
-    return field_value(grid, x), field_gradient(grid, x)
-
-
-@kernel
 def surface_near(
     grid: Grid, point: Moving, value: float, reach: float, memo: PtrF8, stamp: int
 ) -> Near:
@@ -68,7 +67,7 @@ def surface_near(
     was_in = remembered and memo[TURN_DEPTH] > 0.0
     if value >= reach and not was_in and not _may_have_passed(grid, point, value):
         return Near(point.outward, -reach)
-    _, slope = value_and_gradient(grid, point.at)
+    _, slope = field_value_gradient(grid, point.at)
     length = norm(slope)
     n = scale(-1.0, point.outward)  # unknown on the medial axis: away from the point's own side
     if length > NO_DIRECTION:

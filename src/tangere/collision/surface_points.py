@@ -8,24 +8,26 @@ gives the same points.
 
 from __future__ import annotations
 
-import hashlib
 from math import floor
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tangere._jit import cache_root, kernel
 from tangere._ptr import off, ptr
-from tangere.collision.distance_field import (
-    Field,
+from tangere.collision.closed_surface import (
+    double_areas,
     edge_numbers,
-    read_arrays,
-    sample_field,
     surface_of,
-    write_arrays,
 )
+from tangere.collision.distance_field import CACHE_FOLDER, sample_field
+from tangere.collision.field_build import Field
+from tangere.geometry.disk_cache import content_hash, read_arrays, write_arrays
 from tangere.maths.vec import Array, IntArray, LongArray
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # An edge is sharp when its faces meet at more than 40°: a tube of 16 sides is smooth, a box is not.
 SHARP = np.cos(np.deg2rad(40.0))
@@ -38,7 +40,7 @@ SAME_SIDE = 0.5
 # Points deeper than this, in spacings of the field, lie inside another part of the same body.
 BURIED = 0.5
 LEAF = 8
-CACHE_FORMAT = b"tangere-samples-1"
+CACHE_FORMAT = "tangere-samples-2"
 
 # Columns of a point
 POINT = 0  # 3: [m]
@@ -77,23 +79,28 @@ def surface_samples(points: Array, faces: IntArray, field: Field, most: int) -> 
         most: About so many points at most; a larger surface gets them further apart.
     """
     spacing = max(field.spacing, float(np.sqrt(_areas(points, faces).sum() / most)))
-    key = hashlib.sha256(CACHE_FORMAT)
-    key.update(f"{spacing!r} {field.spacing!r} {points.shape} {faces.shape}".encode())
-    key.update(np.ascontiguousarray(points, dtype="<f8").tobytes())
-    key.update(np.ascontiguousarray(faces, dtype="<i4").tobytes())
-    path = cache_root() / "fields" / f"{key.hexdigest()[:32]}-points.npz"
-    stored = read_arrays(path, ("points", "balls", "links"))
-    if stored is not None:
-        return Samples(stored[0], stored[1], stored[2], spacing)
-    made = scatter(points, faces, field, spacing)
-    write_arrays(path, points=made.points, balls=made.balls, links=made.links)
-    return made
+    path = samples_path(points, faces, field, spacing)
+    stored = read_arrays(path)
+    if stored is None:
+        made = scatter(points, faces, field, spacing)
+        stored = {"points": made.points, "balls": made.balls, "links": made.links}
+        write_arrays(path, stored)
+    return Samples(stored["points"], stored["balls"], stored["links"], spacing)
+
+
+def samples_path(points: Array, faces: IntArray, field: Field, spacing: float) -> Path:
+    """File that samples are kept in, if they were made before."""
+    settings = (CACHE_FORMAT, spacing, field.spacing, field.margin)
+    surface = np.ascontiguousarray(points, dtype="<f8"), np.ascontiguousarray(faces, dtype="<i4")
+    return cache_root() / CACHE_FOLDER / f"{content_hash((*settings, *surface))}-points.npz"
 
 
 def scatter(points: Array, faces: IntArray, field: Field, spacing: float) -> Samples:
     """Sample points of a closed surface so far apart [m], the cache left aside."""
-    on_faces = _face_points(points, faces, _areas(points, faces), spacing)
-    candidates = np.concatenate((*_sharp_points(points, faces, spacing), on_faces))
+    normals = surface_of(points, faces).normals
+    on_faces = _face_points(points, faces, normals[:, 0], spacing)
+    candidates = np.concatenate((*_sharp_points(points, faces, normals, spacing), on_faces))
+    del normals
     size = 1 << int(np.ceil(np.log2(2 * len(candidates) + 1)))
     heads, following = np.full(size, -1, np.int64), np.full(len(candidates), -1, np.int64)
     kept = np.zeros(len(candidates), dtype=np.bool_)
@@ -107,46 +114,42 @@ def scatter(points: Array, faces: IntArray, field: Field, spacing: float) -> Sam
 
 def _areas(points: Array, faces: IntArray) -> Array:
     """Of the triangles [m²]."""
-    corners = points[faces]
-    cross = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    area: Array = 0.5 * np.linalg.norm(cross, axis=1)
+    area: Array = 0.5 * np.linalg.norm(double_areas(points, faces), axis=1)
     return area
 
 
-def _sharp_points(points: Array, faces: IntArray, spacing: float) -> tuple[Array, Array]:
+def _sharp_points(
+    points: Array, faces: IntArray, normals: Array, spacing: float
+) -> tuple[Array, Array]:
     """Vertices of sharp edges, and points along these edges."""
-    normals = surface_of(points, faces).normals
     number = edge_numbers(faces, len(points)).ravel()
     order = np.argsort(number, kind="stable")
     # A closed surface has each edge twice or, where parts touch, four times: compare in pairs.
     one, two = order[0::2], order[1::2]
     face = normals[:, 0]
-    sharp = np.einsum("ij,ij->i", face[one // 3], face[two // 3]) < SHARP
-    one = one[sharp]
+    one = one[np.einsum("ij,ij->i", face[one // 3], face[two // 3]) < SHARP]
     tail, head = faces.ravel()[one], np.roll(faces, -1, axis=1).ravel()[one]
     at_vertex = np.zeros_like(points)
     at_vertex[faces.ravel()] = normals[:, 4:7].reshape(-1, 3)
     ends = np.unique(np.concatenate((tail, head)))
-    rows = [np.zeros((0, NPOINT))]
-    for a, b, e in zip(tail, head, one, strict=True):
-        along = points[b] - points[a]
-        count = int(np.ceil(np.linalg.norm(along) / spacing))
-        t = np.arange(1, count) / count
-        normal = np.broadcast_to(normals[e // 3, 1 + e % 3], (len(t), 3))
-        rows.append(np.column_stack((points[a] + t[:, None] * along, normal)))
-    return (
-        _with_units(np.column_stack((points[ends], at_vertex[ends]))),
-        _with_units(np.concatenate(rows)),
+    along = points[head] - points[tail]
+    pieces = np.maximum(np.ceil(np.linalg.norm(along, axis=1) / spacing).astype(np.int64), 1)
+    edge = np.repeat(np.arange(len(one)), pieces - 1)
+    first = np.cumsum(pieces - 1) - (pieces - 1)
+    t = (np.arange(len(edge)) - first[edge] + 1) / pieces[edge]
+    rows = np.column_stack(
+        (points[tail][edge] + t[:, None] * along[edge], normals[one // 3, 1 + one % 3][edge])
     )
+    return _with_units(np.column_stack((points[ends], at_vertex[ends]))), _with_units(rows)
 
 
-def _face_points(points: Array, faces: IntArray, area: Array, spacing: float) -> Array:
+def _face_points(points: Array, faces: IntArray, normals: Array, spacing: float) -> Array:
     """Candidates evenly spread over the faces, in a scattered order.
 
     Barycentric coordinates follow the additive sequence of the plastic number, which fills a square
     evenly whatever the count.
     """
-    share = CANDIDATES * area / spacing**2
+    share = CANDIDATES * _areas(points, faces) / spacing**2
     ends = np.floor(np.cumsum(share) + 0.5).astype(np.int64)
     count = np.maximum(np.diff(ends, prepend=0), 1)  # a face of its own gets one at least
     triangle = np.repeat(np.arange(len(faces)), count)
@@ -159,9 +162,8 @@ def _face_points(points: Array, faces: IntArray, area: Array, spacing: float) ->
         (1.0 - u - v)[:, None] * corners[:, 0] + u[:, None] * corners[:, 1]
         + v[:, None] * corners[:, 2]
     )  # fmt: skip
-    normals = surface_of(points, faces).normals[triangle, 0]
     scattered = np.random.default_rng(0).permutation(len(triangle))
-    return np.column_stack((places, normals))[scattered]
+    return np.column_stack((places, normals[triangle]))[scattered]
 
 
 def _with_units(rows: Array) -> Array:
@@ -212,25 +214,47 @@ def _slot(i: int, j: int, k: int, mask: int) -> int:
 
 
 def _tree(places: Array) -> tuple[LongArray, Array, LongArray]:
-    """Order of the points, balls and links of a binary tree; halves across the longest side."""
+    """Order of the points, balls and links of a binary tree; halves across the longest side.
+
+    All nodes of a level at once. Nodes are numbered as a descent that goes left first meets them.
+    """
     order = np.arange(len(places))
-    balls: list[tuple[float, ...]] = []
-    links: list[list[int]] = []
-    waiting = [(0, len(places), -1, LEFT)]
-    while waiting:
-        first, last, parent, side = waiting.pop()
-        here = places[order[first:last]]
-        low, high = here.min(axis=0), here.max(axis=0)
+    sizes = _subtree_sizes(len(places))
+    balls, links = np.empty((sizes[len(places)], NBALL)), np.full((sizes[len(places)], NLINK), -1)
+    first, last, number = np.array([0]), np.array([len(places)]), np.array([0])
+    while len(first) > 0:
+        count = last - first
+        node = np.repeat(np.arange(len(first)), count)
+        starts = np.cumsum(count) - count
+        row = first[node] + np.arange(len(node)) - starts[node]
+        here = places[order[row]]
+        low, high = np.minimum.reduceat(here, starts), np.maximum.reduceat(here, starts)
         centre = 0.5 * (low + high)
-        radius = float(np.sqrt(np.max(np.sum((here - centre) ** 2, axis=1))))
-        if parent >= 0:
-            links[parent][side] = len(balls)
-        balls.append((*centre, radius))
-        links.append([first, last, -1, -1])
-        if last - first > LEAF:
-            axis = int(np.argmax(high - low))
-            order[first:last] = order[first:last][np.argsort(here[:, axis], kind="stable")]
-            middle = (first + last) // 2
-            node = len(balls) - 1
-            waiting += [(middle, last, node, RIGHT), (first, middle, node, LEFT)]
-    return order, np.array(balls), np.array(links, dtype=np.int64)
+        squared = np.sum((here - centre[node]) ** 2, axis=1)
+        balls[number] = np.column_stack((centre, np.sqrt(np.maximum.reduceat(squared, starts))))
+        links[number, FIRST], links[number, LAST] = first, last
+        split = count > LEAF
+        along = here[np.arange(len(here)), np.argmax(high - low, axis=1)[node]]
+        along[~split[node]] = 0.0  # leaves keep their order
+        order[row] = order[row][np.lexsort((along, node))]
+        first, last, number = first[split], last[split], number[split]
+        middle = (first + last) // 2
+        left = number + 1
+        right = left + np.array([sizes[n] for n in (middle - first).tolist()], dtype=np.int64)
+        links[number, LEFT], links[number, RIGHT] = left, right
+        first, last = np.stack((first, middle), 1).ravel(), np.stack((middle, last), 1).ravel()
+        number = np.stack((left, right), axis=1).ravel()
+    return order, balls, links
+
+
+def _subtree_sizes(count: int) -> dict[int, int]:
+    """Nodes of a tree over so many points, and of all its subtrees, by their points."""
+    sizes: dict[int, int] = {}
+
+    def size(n: int) -> int:
+        if n not in sizes:
+            sizes[n] = 1 if n <= LEAF else 1 + size(n // 2) + size(n - n // 2)
+        return sizes[n]
+
+    size(count)
+    return sizes

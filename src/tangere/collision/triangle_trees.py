@@ -16,7 +16,7 @@ import numpy as np
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI8, local_f8, local_i8, off, ptr
-from tangere.collision.distance_field import (
+from tangere.collision.closed_surface import (
     bodies_of,
     corner,
     edge_numbers,

@@ -13,15 +13,15 @@ DELAY = 2.0
 
 
 class Progress:
-    """While entered: a bar on stderr, from `DELAY` seconds on, if that is a terminal."""
+    """While entered: a bar on stderr, after a delay [s], if that is a terminal."""
 
-    def __init__(self, what: str, total: int) -> None:
+    def __init__(self, what: str, total: int, *, delay: float = DELAY) -> None:
         self._what, self._total, self._done = what, total, 0
         self._bar: Any = None
         self._task: Any = None
         self._guard = threading.Lock()
         # A thread of its own: one factorisation may take longer than the delay.
-        self._timer = threading.Timer(DELAY, self._open)
+        self._timer = threading.Timer(delay, self._open)
         self._timer.daemon = True
 
     def __enter__(self) -> Progress:
@@ -35,6 +35,10 @@ class Progress:
             self._done += steps
             if self._bar is not None:
                 self._bar.update(self._task, completed=self._done)
+
+    def reach(self, steps: int) -> None:
+        """So many steps are done in all."""
+        self.advance(steps - self._done)
 
     def __exit__(
         self,

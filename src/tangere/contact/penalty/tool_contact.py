@@ -37,7 +37,8 @@ from tangere.collision.contact_query import (
     TRUNCATED,
     Placed,
 )
-from tangere.collision.distance_field import Field, distance_field
+from tangere.collision.distance_field import distance_field
+from tangere.collision.field_build import Field
 from tangere.collision.field_query import (
     Solids,
     find_contacts,
@@ -304,15 +305,17 @@ class PenaltyContact:
                 )
                 built.append(made)
         fields, samples = [s.field for s in built], [s.samples for s in built]
-        sizes = np.array([f.values.size for f in fields])
+        sizes = np.array([(f.values.size, f.table.size, f.coarse.size) for f in fields])
         points = np.array([len(s.points) for s in samples])
         nodes = np.array([len(s.balls) for s in samples])
-        first = np.cumsum(sizes) - sizes
-        grids = [(a, *f.values.shape) for a, f in zip(first, fields, strict=True)]
+        first = np.cumsum(sizes, axis=0) - sizes
+        grids = [(*a, *f.table.shape) for a, f in zip(first, fields, strict=True)]
         places = [(*f.origin, f.spacing, f.margin) for f in fields]
         starts = np.stack((np.cumsum(points) - points, np.cumsum(nodes) - nodes), axis=1)
         together = Solids(
             np.concatenate([f.values.ravel() for f in fields]),
+            np.concatenate([f.table.ravel() for f in fields]),
+            np.concatenate([f.coarse.ravel() for f in fields]),
             np.array(grids, dtype=np.int64),
             np.array(places),
             np.concatenate([s.points for s in samples]),
