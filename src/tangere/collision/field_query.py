@@ -64,6 +64,10 @@ EVEN = 0.4
 # Weight of what the field is less even than its gradient says, seen at three of the points.
 UNEVEN = 2.0
 
+# A node inside looks away from the nearest surface when its mean normal is within 45° of the normal
+# there, its points' are within 25° of that, and the field is as even as this, in its own lengths.
+AWAY, SLIGHT = 0.7, 0.2
+
 # After the points of a shape there is room for where it was in the last query: rows of memory
 WAS_TURN = 0  # 12: rotation and position in the other's frame
 WAS_STAMP = 12  # number of the query
@@ -329,6 +333,8 @@ def _search(
         level = off(points.nodes, NNODE * node)
         if level[STAND_IN] >= 0.0 and not spent:
             fine = _fineness(s, points, target, now, level, (first, last), how[1])
+            if fine < 0.0:
+                continue
             if fine < 1.0:
                 place = int(level[STAND_IN]), level[SHARE] * share * (1.0 - fine), level[BULGE]
                 found = _touch(s, points, target, motion, pair, memory, place, how[0])
@@ -368,7 +374,7 @@ def _fineness(
 ) -> float:
     """How far a node is to be resolved: 0, its stand-in will do, to 1, its parts are needed.
 
-    By how much depth varies over the node, compared with that at the stand-in, the tolerance added:
+    Negative: it may be left out, as it looks away from the surface near it. By how much depth varies over the node, compared with that at the stand-in, the tolerance added:
     by the slope of the field along the node, by the node's own bulge, and by how far three of its
     points are off what that slope says. Where no point presses nothing depends on them.
     """
@@ -392,6 +398,8 @@ def _fineness(
             y = _moved(now, (probe[POINT], probe[POINT + 1], probe[POINT + 2]))
             way = sub(y, x)
             off_by = max(off_by, abs(field_value(target.grid, y) - value - dot(slope, way)))
+        if dot(slope, m) > AWAY and off_by < SLIGHT * level[REACH] and value < 0.0:
+            return -1.0
         varies += UNEVEN * off_by
     if varies <= room:
         return 0.0
