@@ -56,7 +56,7 @@ USUAL_BYTES = 128e6
 MAX_BYTES = 512e6
 # Strides of a block's values.
 SLAB, ROW = EDGE * EDGE, EDGE
-CACHE_FORMAT = "tangere-field-2"
+CACHE_FORMAT = "tangere-field-3"
 CACHE_FOLDER = "fields"
 
 

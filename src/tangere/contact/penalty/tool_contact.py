@@ -40,10 +40,11 @@ from tangere.collision.contact_query import (
 from tangere.collision.distance_field import distance_field
 from tangere.collision.field_build import Field
 from tangere.collision.field_query import (
-    NTURN,
     Solids,
     find_contacts,
+    with_stand_ins,
 )
+from tangere.collision.field_sides import NTURN
 from tangere.collision.surface_points import Samples, surface_samples
 from tangere.contact.penalty.clusters import (
     STATE_PLANES,
@@ -306,8 +307,14 @@ class PenaltyContact:
             raise SceneError(f"PenaltyContact: pose or motion of {whose} is not finite")
 
 
-def gather(shapes: Sequence[Shape], o: Penalty, names: Sequence[str]) -> tuple[Solids, LongArray]:
-    """Fields and points of all different shapes, and the number of each shape's."""
+def gather(
+    shapes: Sequence[Shape], o: Penalty, names: Sequence[str], even: float | None = None
+) -> tuple[Solids, LongArray]:
+    """Fields and points of all different shapes, and the number of each shape's.
+
+    even: distance from which on contacts press, where a stand-in for many points may answer for
+    them [m]; None: the tolerance.
+    """
     known: dict[Shape, int] = {}
     built: list[Solid] = []
     for i, shape in enumerate(shapes):
@@ -337,6 +344,7 @@ def gather(shapes: Sequence[Shape], o: Penalty, names: Sequence[str]) -> tuple[S
         starts.astype(np.int64),
         np.array([s.spacing**2 for s in samples]),
     )
+    together = with_stand_ins(together, o.tolerance if even is None else even)
     return together, np.array([known[shape] for shape in shapes], dtype=np.int64)
 
 
