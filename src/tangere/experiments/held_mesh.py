@@ -205,7 +205,7 @@ def paint_placed(axes: Axes, camera: Camera, meshes: list[tuple[Shape, Array, Ar
 
 
 def outline_placed(
-    axes: Axes, camera: Camera, shape: Shape, position: Array, turned: Array
+    axes: Axes, camera: Camera, shape: Shape, position: Array, turned: Array, alpha: float = 0.25
 ) -> None:
     """The edges of a mesh as thin lines, seen through everything."""
     from matplotlib.collections import PolyCollection
@@ -215,5 +215,5 @@ def outline_placed(
     corners = (vertices @ turned.T + position - camera.centre)[faces]
     flat = np.stack((corners @ right, corners @ up), axis=2)
     axes.add_collection(
-        PolyCollection(list(flat), facecolors="none", edgecolors=INK, lw=0.25, alpha=0.25)
+        PolyCollection(list(flat), facecolors="none", edgecolors=INK, lw=0.25, alpha=alpha)
     )
