@@ -18,6 +18,7 @@ EXPECTED = {
     *("arch", "blocks", "block-tower", "card-house", "dominoes", "falling-cube", "heap"),
     *("mixed-shapes", "slope", "spinning-block", "spinning-top", "stick-slip", "wall"),
     *("clip", "soft-block", "table"),
+    *("gear-box", "jaws", "mesh-bowl"),
 }
 # Bodies may start in touch; positions are written with a few rounded products.
 TOUCH = 1e-12
