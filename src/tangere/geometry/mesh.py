@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sized
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from tangere.maths.vec import Array, IntArray
 
-# Most triangles of one mesh: checking that many takes about a second, splitting them minutes.
-MAX_TRIANGLES = 1_000_000
+# Most triangles of one mesh: checking that many takes MEASURE
+MAX_TRIANGLES = 4_000_000
 # A mesh whose hull is larger by no more than this share of volume is taken as convex. Meshes stored
 # in single precision miss coplanarity by 1e-7; any real concavity is far above.
 CONVEX_SHARE = 1e-6
@@ -44,27 +44,45 @@ SEED = 0
 CACHE_FORMAT = "tangere-pieces-2"
 
 
+class Source(NamedTuple):
+    """Where a mesh was read from, and how: arguments of `load`."""
+
+    file: str
+    scale: float = 1.0
+    repair: bool = True
+    shell: float | None = None
+
+
 def checked_mesh(vertices: ArrayLike, faces: ArrayLike, what: str) -> tuple[Array, IntArray]:
     """Read-only vertices and triangles of a closed, outward oriented surface.
 
     Raises:
         SceneError: Anything that keeps the surface from being the boundary of a solid.
     """
+    points = checked_vertices(vertices, what)
+    triangles = checked_indices(faces, len(points), what)
+    check_closed(points, triangles, what)
+    check_volume(points, triangles, what)
+    triangles.setflags(write=False)
+    return frozen(points), triangles
+
+
+def checked_vertices(vertices: ArrayLike, what: str, most: int = MAX_TRIANGLES) -> Array:
+    """`vertices` as a fresh array of shape (n, 3), all finite.
+
+    A closed surface has no more of them than triangles.
+    """
+    return checked_points(vertices, f"{what} vertices", most=most)
+
+
+def checked_indices(faces: ArrayLike, vertex_count: int, what: str) -> IntArray:
+    """`faces` as rows of three vertex numbers, at least four and not too many."""
     count = len(faces) if isinstance(faces, Sized) else 0
     if count > MAX_TRIANGLES:
         raise SceneError(
             f"{what}: {count} triangles, at most {MAX_TRIANGLES} are accepted; "
             "reduce the mesh first"
         )
-    points = checked_points(vertices, f"{what} vertices")
-    triangles = _checked_indices(faces, len(points), what)
-    _check_closed(points, triangles, what)
-    _check_volume(points, triangles, what)
-    triangles.setflags(write=False)
-    return frozen(points), triangles
-
-
-def _checked_indices(faces: ArrayLike, vertex_count: int, what: str) -> IntArray:
     try:
         raw = np.array(faces)
     except (TypeError, ValueError, OverflowError):
@@ -88,7 +106,7 @@ def _checked_indices(faces: ArrayLike, vertex_count: int, what: str) -> IntArray
     return raw.astype(np.int32)
 
 
-def _check_closed(points: Array, triangles: IntArray, what: str) -> None:
+def check_closed(points: Array, triangles: IntArray, what: str) -> None:
     """Refuse degenerate and repeated triangles, open edges and disagreement on the outside."""
     corners = points[triangles]
     coincide = (
@@ -134,7 +152,7 @@ def _check_closed(points: Array, triangles: IntArray, what: str) -> None:
         )
 
 
-def _check_volume(points: Array, triangles: IntArray, what: str) -> None:
+def check_volume(points: Array, triangles: IntArray, what: str) -> None:
     """Refuse inverted and empty solids, as a whole and piece by piece of the surface."""
     volume, low, high = _component_volumes(points, triangles)
     total = float(volume.sum())
