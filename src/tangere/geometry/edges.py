@@ -5,7 +5,7 @@ Half edge h = 3 f + i runs from corner i of face f to the next one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,16 +21,23 @@ class Edges(NamedTuple):
     | head  | its second vertex                   | (3 t,)  |
     | edge  | number of its edge                  | (3 t,)  |
     | uses  | how many half edges lie on an edge  | (e,)    |
+    | keys  | lower vertex · n + higher one of    | (e,)    |
+    |       | every edge, ascending               |         |
     """
 
     tail: LongArray
     head: LongArray
     edge: LongArray
     uses: LongArray
+    keys: LongArray
 
     def open_half_edges(self) -> LongArray:
         """Half edges alone on their edge."""
         return np.flatnonzero(self.uses[self.edge] == 1)
+
+    def half_edges(self, which: Any) -> LongArray:
+        """Ends of some half edges, shape (n, 2)."""
+        return np.column_stack((self.tail[which], self.head[which]))
 
     def odd(self) -> int:
         """Edges on an odd number of faces: none in a closed surface."""
@@ -42,8 +49,24 @@ def edges_of(faces: IntArray, vertex_count: int) -> Edges:
     tail = faces.ravel().astype(np.int64)
     head = np.roll(faces, -1, axis=1).ravel().astype(np.int64)
     key = np.minimum(tail, head) * vertex_count + np.maximum(tail, head)
-    _, edge, uses = np.unique(key, return_inverse=True, return_counts=True)
-    return Edges(tail, head, edge, uses)
+    keys, edge, uses = np.unique(key, return_inverse=True, return_counts=True)
+    return Edges(tail, head, edge, uses, keys)
+
+
+def used_vertices(faces: IntArray | LongArray, vertex_count: int) -> LongArray:
+    """Vertices that are a corner of some face, in order."""
+    used = np.zeros(vertex_count, dtype=bool)
+    used[faces.ravel()] = True
+    return np.flatnonzero(used)
+
+
+def face_keys(faces: IntArray, edges: Edges, vertex_count: int) -> LongArray:
+    """One number for each set of three corners: the lowest of them and the edge across."""
+    lowest = faces.argmin(axis=1)
+    rows = np.arange(len(faces))
+    across = edges.edge.reshape(-1, 3)[rows, (lowest + 1) % 3]
+    keys: LongArray = across * vertex_count + faces[rows, lowest]
+    return keys
 
 
 def groups(a: LongArray, b: LongArray, count: int) -> LongArray:
@@ -72,10 +95,25 @@ def area_vectors(points: Array, faces: IntArray) -> Array:
 
 
 def tetrahedra(points: Array, faces: IntArray, origin: Array) -> Array:
-    """Six times the signed volume between each triangle and its origin [m³]; origin: (3,), (t, 3)."""
+    """Six times the signed volume between triangles and an origin, one or one for each [m³]."""
     p, q, r = (points[faces[:, i]] - origin for i in range(3))
     sixfold: Array = np.einsum("ij,ij->i", p, np.cross(q, r))
     return sixfold
+
+
+def boxes(points: Array, faces: IntArray, label: LongArray) -> tuple[Array, Array]:
+    """Corners of the bounding box of the faces of each label 0, 1, … [m]; none may be missing."""
+    order = np.argsort(label, kind="stable")
+    start = np.flatnonzero(np.concatenate(([True], np.diff(label[order]) != 0)))
+    ends = []
+    for choose in (np.minimum, np.maximum):
+        columns = []
+        for axis in range(3):
+            x = points[:, axis]
+            each = choose(choose(x[faces[:, 0]], x[faces[:, 1]]), x[faces[:, 2]])
+            columns.append(choose.reduceat(each[order], start))
+        ends.append(np.column_stack(columns))
+    return ends[0], ends[1]
 
 
 def diagonal(points: Array) -> float:

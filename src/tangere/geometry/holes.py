@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tangere.geometry.edges import area_vectors, diagonal, edges_of, pieces_of
+from tangere.geometry.edges import area_vectors, boxes, diagonal, edges_of, pieces_of
 
 if TYPE_CHECKING:
-    from tangere.maths.vec import Array, IntArray
+    from numpy.typing import NDArray
+
+    from tangere.maths.vec import Array, IntArray, LongArray
 
 # A hole is capped if it is at most so wide, over the diagonal of the piece that it is in, …
 WIDEST = 0.25
@@ -56,8 +58,7 @@ def find_holes(points: Array, faces: IntArray) -> tuple[list[Hole], list[float]]
     of_vertex = np.zeros(len(points), dtype=np.int64)
     of_vertex[faces.ravel()] = np.repeat(piece, 3)
     extent, area = _sizes(points, faces, piece)
-    there = set((edges.tail * len(points) + edges.head).tolist())
-    there |= set((edges.head * len(points) + edges.tail).tolist())
+    added: set[int] = set()  # edges of caps, numbered as `keys` are
     holes, left = [], []
     for loop in outlines(edges.tail[odd].tolist(), edges.head[odd].tolist()):
         if not is_open.intersection(zip(loop, loop[1:] + loop[:1], strict=True)):
@@ -66,7 +67,7 @@ def find_holes(points: Array, faces: IntArray) -> tuple[list[Hole], list[float]]
         width, own = diagonal(corners), of_vertex[loop[0]]
         cap = None
         if width <= WIDEST * extent[own] or len(loop) <= MAX_CORNERS:
-            cap = _cap(points, loop, there)
+            cap = _cap(points, loop, edges.keys, added)
             doubled = np.linalg.norm(area_vectors(points, cap), axis=1)
             narrow = 0.5 * float(doubled.sum()) <= NARROW * area[own]
             cap = cap if narrow or width <= WIDEST * extent[own] else None
@@ -74,22 +75,17 @@ def find_holes(points: Array, faces: IntArray) -> tuple[list[Hole], list[float]]
             left.append(width)
         else:
             holes.append(Hole(loop, width, cap))
-            for a, b, c in cap.tolist():
-                for u, v in ((a, b), (b, c), (c, a)):
-                    there |= {u * len(points) + v, v * len(points) + u}
+            added.update(edges_of(cap, len(points)).keys.tolist())
     return holes, left
 
 
-def _sizes(points: Array, faces: IntArray, piece: IntArray) -> tuple[Array, Array]:
+def _sizes(points: Array, faces: IntArray, piece: LongArray) -> tuple[Array, Array]:
     """Diagonal of the bounding box [m] and area [m²] of each piece."""
-    count = int(piece.max()) + 1
-    low, high = np.full((count, 3), np.inf), np.full((count, 3), -np.inf)
-    for i in range(3):
-        np.minimum.at(low, piece, points[faces[:, i]])
-        np.maximum.at(high, piece, points[faces[:, i]])
+    low, high = boxes(points, faces, piece)
     doubled = np.linalg.norm(area_vectors(points, faces), axis=1)
-    area = 0.5 * np.bincount(piece, weights=doubled, minlength=count)
-    return np.linalg.norm(high - low, axis=1), area
+    area: Array = 0.5 * np.bincount(piece, weights=doubled).astype(np.float64)
+    extent: Array = np.linalg.norm(high - low, axis=1)
+    return extent, area
 
 
 def outlines(tail: list[int], head: list[int]) -> list[list[int]]:
@@ -122,18 +118,16 @@ def outlines(tail: list[int], head: list[int]) -> list[list[int]]:
     return loops
 
 
-def _cap(points: Array, loop: list[int], there: set[int]) -> IntArray:
+def _cap(points: Array, loop: list[int], keys: LongArray, added: set[int]) -> IntArray:
     """Triangles that close the outline."""
     ears: list[tuple[int, int, int]] = []
     rest = _without_ears(points, loop, ears)
-    corners = points[rest]
-    n = len(rest)
-    taken = np.zeros((n, n), dtype=bool)
-    for i in range(n):
-        for j in range(i + 2, n):
-            taken[i, j] = rest[i] * len(points) + rest[j] in there
-    taken[0, n - 1] = False  # a side of the outline
-    triangles = [(rest[i], rest[k], rest[j]) for i, k, j in least_area(corners, taken)]
+    vertex = np.array(rest, dtype=np.int64)
+    chords = np.minimum.outer(vertex, vertex) * len(points) + np.maximum.outer(vertex, vertex)
+    found = np.searchsorted(keys, chords).clip(max=len(keys) - 1)
+    taken = (keys[found] == chords) | np.isin(chords, list(added))
+    taken[0, -1] = False  # a side of the outline
+    triangles = [(rest[i], rest[k], rest[j]) for i, k, j in least_area(points[rest], taken)]
     return np.array(ears + triangles, dtype=np.int32)
 
 
@@ -161,7 +155,7 @@ def _without_ears(
     return rest
 
 
-def least_area(corners: Array, taken: Array) -> list[tuple[int, int, int]]:
+def least_area(corners: Array, taken: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
     """Triangles (i, k, j), i < k < j, of the polygon's triangulation of least area.
 
     Args:
@@ -172,18 +166,19 @@ def least_area(corners: Array, taken: Array) -> list[tuple[int, int, int]]:
     square = float((np.ptp(corners, axis=0) ** 2).sum())
     cost, split = np.zeros((n, n)), np.zeros((n, n), dtype=np.int64)
     for span in range(2, n):
-        i = np.arange(n - span)
-        j = i + span
-        k = i[:, None] + np.arange(1, span)
-        to_k = corners[k] - corners[i][:, None]
-        to_j = (corners[j] - corners[i])[:, None]
+        first = np.arange(n - span)
+        last = first + span
+        middle = first[:, None] + np.arange(1, span)
+        to_k = corners[middle] - corners[first][:, None]
+        to_j = (corners[last] - corners[first])[:, None]
         area = 0.5 * np.linalg.norm(np.cross(to_k, to_j), axis=2)
         longest = np.maximum((to_k**2).sum(axis=2), (to_j**2).sum(axis=2))
-        total = cost[i[:, None], k] + cost[k, j[:, None]] + area
+        total = cost[first[:, None], middle] + cost[middle, last[:, None]] + area
         total += FLAT_WEIGHT * square * (area <= FLAT * longest)
         best = total.argmin(axis=1)
-        cost[i, j] = total[i, best] + TAKEN_WEIGHT * square * taken[i, j]
-        split[i, j] = k[i, best]
+        row = np.arange(len(first))
+        cost[first, last] = total[row, best] + TAKEN_WEIGHT * square * taken[first, last]
+        split[first, last] = middle[row, best]
     triangles, ranges = [], [(0, n - 1)]
     while ranges:
         i, j = ranges.pop()

@@ -17,12 +17,20 @@ A surface that is closed already comes back as it is.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tangere.errors import SceneError
-from tangere.geometry.edges import area_vectors, diagonal, edges_of, groups
+from tangere.geometry.edges import (
+    area_vectors,
+    diagonal,
+    edges_of,
+    face_keys,
+    groups,
+    used_vertices,
+)
 from tangere.geometry.holes import MAX_OPEN, WIDEST, find_holes
 from tangere.geometry.mesh import (
     MAX_TRIANGLES,
@@ -142,22 +150,27 @@ def repair_mesh(
     return points, triangles, Repairs()
 
 
+def without_unused(points: Array, faces: IntArray) -> tuple[Array, IntArray]:
+    """The mesh without vertices that are no corner of any face."""
+    kept = used_vertices(faces, len(points))
+    if len(kept) == len(points):
+        return points, faces
+    number = np.zeros(len(points), dtype=np.int32)
+    number[kept] = np.arange(len(kept))
+    return points[kept], number[faces]
+
+
 def one_vertex_per_place(points: Array, faces: IntArray) -> tuple[Array, IntArray]:
     """The mesh with its vertices in the order they had, repeated and unused ones left out."""
-    used = np.zeros(len(points), dtype=bool)
-    used[faces.ravel()] = True
-    kept = np.flatnonzero(used)
-    place = _places(points[kept])
-    first = np.full(int(place.max(initial=-1)) + 1, len(kept))
-    np.minimum.at(first, place, np.arange(len(kept)))
+    points, faces = without_unused(points, faces)
+    place = _places(points)
+    _, first = np.unique(place, return_index=True)
     if len(first) == len(points):
         return points, faces
     order = np.argsort(first, kind="stable")
-    rank = np.empty_like(order)
+    rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order))
-    number = np.zeros(len(points), dtype=np.int32)
-    number[kept] = rank[place]
-    return points[kept[first[order]]], number[faces]
+    return points[first[order]], rank[place][faces]
 
 
 def _places(points: Array) -> LongArray:
@@ -190,9 +203,8 @@ def mended(
         raise SceneError(f"{what}: all faces are degenerate; give a solid")
     surface = bounding_surface(points, triangles, given)
     if surface.open_area > 0.0:
-        raise SceneError(
-            f"{what}: {_why_open(points, triangles, left, surface.open_area)}; {remedy}"
-        )
+        why = _why_open(points, triangles, left, surface.open_area)
+        raise SceneError(f"{what}: {why}; {remedy}")
     if len(surface.faces) == 0:
         raise SceneError(f"{what}: encloses no volume; {remedy}")
     done = replace(
@@ -202,8 +214,7 @@ def mended(
         dangling=done.dangling + surface.dangling,
         debris=surface.debris,
     )
-    used, numbers = np.unique(surface.faces, return_inverse=True)
-    points, triangles = points[used], numbers.reshape(-1, 3).astype(np.int32)
+    points, triangles = without_unused(points, surface.faces)
     check_closed(points, triangles, what)
     check_volume(points, triangles, what)
     return points, triangles, done
@@ -226,7 +237,7 @@ def _why_open(points: Array, triangles: IntArray, left: list[float], share: floa
     if left:
         text += (
             f", {_count(len(left), 'hole')} up to {_short(max(left))} m across "
-            f"(more than {100 * WIDEST:.0f} % of the size is not capped)"
+            f"too wide to cap (at most {100 * WIDEST:.0f} % of their piece)"
         )
     return text if share > 0.99 else f"{text}; {100 * share:.2g} % of its area bound nothing"
 
@@ -273,9 +284,9 @@ def _without_back_to_back(points: Array, faces: IntArray) -> tuple[IntArray, Rep
     _, first, number = np.unique(_keys(faces[proper]), return_index=True, return_inverse=True)
     net = np.bincount(number, weights=np.where(even, 1.0, -1.0))
     single = faces[proper][np.sort(first[net != 0.0])]
-    if 2 * len(single) >= len(result):
-        if _open_edges(points, single) < _open_edges(points, result):
-            return single, replace(done, repeated=done.repeated + len(result) - len(single))
+    most = 2 * len(single) >= len(result)  # else the surface itself lies back to back
+    if most and _open_edges(points, single) < _open_edges(points, result):
+        return single, replace(done, repeated=done.repeated + len(result) - len(single))
     return result, done
 
 
@@ -309,10 +320,8 @@ def _keys(faces: IntArray) -> LongArray:
     """One number for each set of three corners."""
     if len(faces) == 0:
         return np.empty(0, dtype=np.int64)
-    ordered = np.sort(faces, axis=1).astype(np.int64)
-    count = int(ordered.max()) + 1
-    _, number = np.unique(ordered[:, 0] * count + ordered[:, 1], return_inverse=True)
-    return np.asarray(number * count + ordered[:, 2], dtype=np.int64)
+    count = int(faces.max()) + 1
+    return face_keys(faces, edges_of(faces, count), count)
 
 
 def _open_edges(points: Array, faces: IntArray) -> int:
@@ -321,12 +330,13 @@ def _open_edges(points: Array, faces: IntArray) -> int:
 
 def _joined(points: Array, faces: IntArray, done: Repairs) -> tuple[IntArray, Repairs]:
     """Near vertices on open edges joined, as far apart as it takes and no further."""
-    size = diagonal(points[np.unique(faces)])
+    size = diagonal(points[used_vertices(faces, len(points))])
     open_ = _open_edges(points, faces)
+    near = _Near(points, faces) if open_ else None
     for share in JOIN:
-        if open_ == 0:
+        if near is None:
             break
-        joined = _join_within(points, faces, share * size, free=share <= FREE_JOIN)
+        joined = _join_within(points, faces, near, share * size, free=share <= FREE_JOIN)
         if joined is None:
             continue
         new, count, distance = joined
@@ -337,20 +347,34 @@ def _joined(points: Array, faces: IntArray, done: Repairs) -> tuple[IntArray, Re
                 tidied, joined=done.joined + count, distance=max(done.distance, distance)
             )
             faces, open_ = new, still
+            near = _Near(points, faces) if open_ else None
     return faces, done
 
 
+class _Near:
+    """Finds near vertices on open edges."""
+
+    def __init__(self, points: Array, faces: IntArray) -> None:
+        from scipy.spatial import cKDTree
+
+        edges = edges_of(faces, len(points))
+        open_ = edges.uses[edges.edge] % 2 == 1
+        self._rim = used_vertices(edges.half_edges(open_), len(points))
+        self._tree = cKDTree(points[self._rim])
+
+    def pairs(self, distance: float) -> LongArray:
+        """Those nearer than a distance [m], shape (n, 2)."""
+        found: LongArray = self._rim[self._tree.query_pairs(distance, output_type="ndarray")]
+        return found
+
+
 def _join_within(
-    points: Array, faces: IntArray, distance: float, free: bool
+    points: Array, faces: IntArray, near: _Near, distance: float, free: bool
 ) -> tuple[IntArray, int, float] | None:
     """Faces with near vertices on open edges made one, how many, and how far apart they were."""
-    from scipy.spatial import cKDTree
-
-    edges = edges_of(faces, len(points))
-    open_ = edges.uses[edges.edge] % 2 == 1
-    rim = np.unique(np.concatenate((edges.tail[open_], edges.head[open_])))
-    pairs = rim[cKDTree(points[rim]).query_pairs(distance, output_type="ndarray")]
+    pairs = near.pairs(distance)
     if not free and len(pairs):
+        edges = edges_of(faces, len(points))
         shortest = np.full(len(points), np.inf)
         length = np.linalg.norm(points[edges.head] - points[edges.tail], axis=1)
         np.minimum.at(shortest, edges.tail, length)
@@ -414,10 +438,12 @@ def _split_once(points: Array, faces: IntArray) -> tuple[IntArray, int]:
     half = edges.open_half_edges()
     if len(half) == 0 or len(half) > min(MAX_OPEN, len(faces)):
         return faces, 0
-    rim = np.unique(np.concatenate((edges.tail[half], edges.head[half])))
+    rim = used_vertices(edges.half_edges(half), len(points))
     a, b = points[edges.tail[half]], points[edges.head[half]]
     length = np.linalg.norm(b - a, axis=1)
-    near = np.minimum(ON_EDGE * diagonal(points[np.unique(faces)]), ON_EDGE_LENGTH * length)
+    near = np.minimum(
+        ON_EDGE * diagonal(points[used_vertices(faces, len(points))]), ON_EDGE_LENGTH * length
+    )
     found = cKDTree(points[rim]).query_ball_point(0.5 * (a + b), 0.5 * length)
     done: set[int] = set()
     added: list[tuple[int, int, int]] = []
@@ -438,7 +464,7 @@ def _split_once(points: Array, faces: IntArray) -> tuple[IntArray, int]:
         line = [int(edges.tail[half[row]]), *ids[on][np.argsort(s[on])].tolist()]
         line.append(int(edges.head[half[row]]))
         apex = int(faces[face, (corner + 2) % 3])
-        added += [(u, v, apex) for u, v in zip(line, line[1:], strict=False)]
+        added += [(u, v, apex) for u, v in pairwise(line)]
     if not done:
         return faces, 0
     kept = np.ones(len(faces), dtype=bool)

@@ -7,6 +7,7 @@ result is closed whatever the surface is like: a sheet, a Möbius strip, a soup 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,8 @@ from tangere.geometry.repair import cleaned
 from tangere.geometry.sides import meetings
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tangere.geometry.repair import Repairs
     from tangere.maths.vec import Array, IntArray, LongArray
 
@@ -88,7 +91,7 @@ def shell_of(points: Array, faces: IntArray, thickness: float) -> tuple[Array, I
 
 def _copies(
     faces: IntArray,
-    forward: Array,
+    forward: NDArray[np.bool_],
     ahead: LongArray,
     behind: LongArray,
     here: LongArray,
@@ -126,7 +129,7 @@ def _with_ends(triangles: IntArray, count: int) -> IntArray:
     ends = []
     for loop in outlines(tail, head):
         ring = loop[::-1] if (loop[0], loop[1]) in there else loop
-        ends += [(ring[0], u, v) for u, v in zip(ring[1:], ring[2:], strict=False)]
+        ends += [(ring[0], u, v) for u, v in pairwise(ring[1:])]
     if not ends:
         return triangles
     return np.concatenate((triangles, np.array(ends, dtype=np.int32)))

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tangere.geometry.edges import area_vectors, diagonal, edges_of, groups, tetrahedra
+from tangere.geometry.edges import (
+    area_vectors,
+    boxes,
+    diagonal,
+    edges_of,
+    groups,
+    tetrahedra,
+    used_vertices,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,7 +115,7 @@ def _lines(faces: IntArray, edges: Edges, crowded: LongArray) -> LongArray:
     """
     own = patches_of(faces, edges)[crowded // 3]
     edge = edges.edge[crowded]
-    pair, number, count = np.unique(
+    _, number, count = np.unique(
         edge * (int(own.max()) + 1) + own, return_inverse=True, return_counts=True
     )
     shared = np.zeros(len(edges.uses), dtype=bool)
@@ -210,8 +218,8 @@ def _bounding(
     fin = front == back  # two sides of one region: what bounds nothing, or a leak
     count = int(cluster.max()) + 1
     kept_area = np.bincount(cluster, weights=area * kept, minlength=count)
-    fin_area = np.bincount(cluster, weights=area * fin, minlength=count)
-    open_ = kept_area == 0.0
+    fin_area = np.bincount(cluster, weights=area * fin, minlength=count).astype(np.float64)
+    open_: NDArray[np.bool_] = kept_area == 0.0
     debris = _is_debris(points, faces, cluster, open_, fin_area, kept)
     torn = np.where(open_, ~debris, fin_area > FIN_AREA * kept_area)
     wrong = float(fin_area[torn].sum() / max(area.sum(), 1e-300))
@@ -273,24 +281,15 @@ def _is_debris(
     debris = np.zeros(len(open_), dtype=bool)
     if not open_.any() or not kept.any():
         return debris
-    used = points[np.unique(faces[kept])]
-    whole = diagonal(used)
+    whole = diagonal(points[used_vertices(faces[kept], len(points))])
     doubled = np.linalg.norm(area_vectors(points, faces[kept]), axis=1)
     if open_area[open_].sum() > DEBRIS_AREA * 0.5 * doubled.sum():
         return debris
     members = open_[cluster]
-    low, high = _boxes(points, faces[members], cluster[members], len(open_))
-    debris[open_] = np.linalg.norm(high - low, axis=1)[open_] <= DEBRIS_EXTENT * whole
+    present, label = np.unique(cluster[members], return_inverse=True)
+    low, high = boxes(points, faces[members], label)
+    debris[present] = np.linalg.norm(high - low, axis=1) <= DEBRIS_EXTENT * whole
     return debris
-
-
-def _boxes(points: Array, faces: IntArray, label: LongArray, count: int) -> tuple[Array, Array]:
-    """Corners of the bounding box of the faces of each label [m]."""
-    low, high = np.full((count, 3), np.inf), np.full((count, 3), -np.inf)
-    for i in range(3):
-        np.minimum.at(low, label, points[faces[:, i]])
-        np.maximum.at(high, label, points[faces[:, i]])
-    return low, high
 
 
 def _cavities(
@@ -311,11 +310,11 @@ def _cavities(
     """
     count = len(outward)
     inward = np.zeros(count, dtype=bool)
-    present = np.unique(cluster[kept])
+    present, label = np.unique(cluster[kept], return_inverse=True)
     if len(present) < 2 or outward[present].all() or not outward[present].any():
         return inward
-    low, high = _boxes(points, solid[kept], cluster[kept], count)
-    size = np.zeros(count)
+    low, high, size = np.zeros((count, 3)), np.zeros((count, 3)), np.zeros(count)
+    low[present], high[present] = boxes(points, solid[kept], label)
     size[present] = np.prod(high[present] - low[present], axis=1)
     order = present[np.argsort(-size[present], kind="stable")]
     rows = np.flatnonzero(kept)
