@@ -60,7 +60,7 @@ def find_holes(points: Array, faces: IntArray) -> tuple[list[Hole], list[float]]
     extent, area = _sizes(points, faces, piece)
     added: set[int] = set()  # edges of caps, numbered as `keys` are
     holes, left = [], []
-    for loop in outlines(edges.tail[odd].tolist(), edges.head[odd].tolist()):
+    for loop in outlines(points, edges.tail[odd].tolist(), edges.head[odd].tolist()):
         if not is_open.intersection(zip(loop, loop[1:] + loop[:1], strict=True)):
             continue
         corners = points[loop]
@@ -88,10 +88,11 @@ def _sizes(points: Array, faces: IntArray, piece: LongArray) -> tuple[Array, Arr
     return extent, area
 
 
-def outlines(tail: list[int], head: list[int]) -> list[list[int]]:
+def outlines(points: Array, tail: list[int], head: list[int]) -> list[list[int]]:
     """Simple closed loops through edges tail[i] – head[i], each edge at most once.
 
-    A walk that comes back to a vertex has closed a loop, which is taken out of it.
+    A walk that comes back to a vertex has closed a loop, which is taken out of it. Where there is a
+    choice, it takes the sharpest turn: so it goes round a crack, not along one side of it.
     """
     beyond: dict[int, list[int]] = defaultdict(list)
     for a, b in zip(tail, head, strict=True):
@@ -103,7 +104,8 @@ def outlines(tail: list[int], head: list[int]) -> list[list[int]]:
             walk, place = [start], {start: 0}
             while beyond[walk[-1]]:
                 here = walk[-1]
-                there = beyond[here].pop()
+                there = _next(points, walk, beyond[here])
+                beyond[here].remove(there)
                 beyond[there].remove(here)
                 if there not in place:
                     place[there] = len(walk)
@@ -116,6 +118,15 @@ def outlines(tail: list[int], head: list[int]) -> list[list[int]]:
                     del place[vertex]
                 del walk[place[there] + 1 :]
     return loops
+
+
+def _next(points: Array, walk: list[int], choices: list[int]) -> int:
+    if len(choices) == 1 or len(walk) == 1:
+        return choices[-1]
+    back = points[walk[-2]] - points[walk[-1]]
+    ahead = points[choices] - points[walk[-1]]
+    cosine = ahead @ back / np.maximum(np.linalg.norm(ahead, axis=1), 1e-300)
+    return choices[int(cosine.argmax())]
 
 
 def _cap(points: Array, loop: list[int], keys: LongArray, added: set[int]) -> IntArray:

@@ -4,7 +4,8 @@ In order, and only where the surface is not one already:
 
 1. repeated corners and repeated faces are dropped;
 2. vertices on open edges are joined where they are near: within 1e-9 of the diagonal, then more
-   while edges stay open. Two corners of one face are never joined, so that no detail collapses;
+   while edges stay open. Two corners of one face are only joined if it is a needle, so that no
+   detail collapses;
 3. faces without area are dropped, and edges are split at vertices that lie on them, where that
    closes the surface;
 4. small holes are capped (`holes`);
@@ -348,6 +349,15 @@ def _joined(points: Array, faces: IntArray, done: Repairs) -> tuple[IntArray, Re
             )
             faces, open_ = new, still
             near = _Near(points, faces) if open_ else None
+    if near is None:
+        return faces, done
+    # Edges that are open still may have ends in common with others: the outlines of cracks.
+    joined = _join_within(points, faces, near, FREE_JOIN * size, free=True)
+    if joined is not None:
+        new, tidied = _tidied(joined[0], done)
+        if _open_edges(points, new) <= open_:
+            distance = max(done.distance, joined[2])
+            return new, replace(tidied, joined=done.joined + joined[1], distance=distance)
     return faces, done
 
 
@@ -384,10 +394,12 @@ def _join_within(
     if len(pairs) == 0:
         return None
     label = groups(pairs[:, 0], pairs[:, 1], len(points))
-    # Groups with two corners of one face, or that reach far by a chain, are left apart.
-    corners = label[faces]
-    a, b, c = corners.T
-    bad = np.concatenate((a[(a == b) | (c == a)], b[b == c]))
+    # Groups that reach far by a chain are left apart, and those with two corners of one face, but
+    # for needles: what is small in all directions is detail.
+    a, b, c = label[faces].T
+    twice = np.flatnonzero((a == b) | (b == c) | (c == a))
+    small = twice[_longest(points, faces[twice]) <= distance / DETAIL]
+    bad = label[faces[small]].ravel()
     representative = np.full(int(label.max()) + 1, len(points))
     np.minimum.at(representative, label, np.arange(len(points)))
     apart = np.linalg.norm(points - points[representative[label]], axis=1)
@@ -400,12 +412,17 @@ def _join_within(
     return target[faces].astype(np.int32), int(moved.sum()), float(apart[moved].max())
 
 
+def _longest(points: Array, faces: IntArray) -> Array:
+    """Longest side of every face [m]."""
+    sides = [points[faces[:, i]] - points[faces[:, (i + 1) % 3]] for i in range(3)]
+    longest: Array = np.max([np.linalg.norm(side, axis=1) for side in sides], axis=0)
+    return longest
+
+
 def _without_flat(points: Array, faces: IntArray, done: Repairs) -> tuple[IntArray, Repairs]:
     """Without faces of no area, edges split at the vertices on them, if that leaves less open."""
     area = np.linalg.norm(area_vectors(points, faces), axis=1)
-    corners = points[faces]
-    longest = ((corners - np.roll(corners, 1, axis=1)) ** 2).sum(axis=2).max(axis=1, initial=0.0)
-    flat = area <= FLAT * longest
+    flat = area <= FLAT * _longest(points, faces) ** 2
     as_is, split = _split_edges(points, faces)
     still = _open_edges(points, as_is)
     if flat.any():

@@ -86,7 +86,7 @@ def shell_of(points: Array, faces: IntArray, thickness: float) -> tuple[Array, I
             np.column_stack((b, below_a, below_b)),
         )
     ).astype(np.int32)
-    return lifted, _with_ends(triangles, count)
+    return lifted, _with_ends(lifted, triangles)
 
 
 def _copies(
@@ -120,14 +120,14 @@ def _corner_angles(points: Array, faces: IntArray) -> Array:
     return angles
 
 
-def _with_ends(triangles: IntArray, count: int) -> IntArray:
+def _with_ends(points: Array, triangles: IntArray) -> IntArray:
     """With the ends of seams closed, where strips of three or more faces meet around a vertex."""
-    edges = edges_of(triangles, count)
+    edges = edges_of(triangles, len(points))
     half = edges.open_half_edges()
     tail, head = edges.tail[half].tolist(), edges.head[half].tolist()
     there = set(zip(tail, head, strict=True))
     ends = []
-    for loop in outlines(tail, head):
+    for loop in outlines(points, tail, head):
         ring = loop[::-1] if (loop[0], loop[1]) in there else loop
         ends += [(ring[0], u, v) for u, v in pairwise(ring[1:])]
     if not ends:
