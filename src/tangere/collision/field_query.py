@@ -112,19 +112,23 @@ class Solids(NamedTuple):
     even: Array = np.zeros(1)
 
 
-def with_stand_ins(solids: Solids, tolerance: float) -> Solids:
+def with_stand_ins(solids: Solids, tolerance: float | None) -> Solids:
     """The same with stand-ins behind the points of each shape, and room for where it was.
 
     Args:
         solids: Fields and points of all shapes.
-        tolerance: Distance from which on contacts press [m].
+        tolerance: Distance from which on contacts press [m]; None: every point is asked for, none
+            has a stand-in.
     """
     points: list[Array] = []
     nodes, firsts, was = [], [], []
     ends = np.append(solids.starts[1:], [[len(solids.points), len(solids.balls)]], axis=0)
     for (first, node), (last, past) in zip(solids.starts, ends, strict=True):
         own = solids.points[first:last]
-        extra, rows = stand_ins(own, solids.balls[node:past], solids.links[node:past])
+        if tolerance is None:
+            extra, rows = own[:0], np.full((past - node, NNODE), -1.0)
+        else:
+            extra, rows = stand_ins(own, solids.balls[node:past], solids.links[node:past])
         firsts.append(sum(len(p) for p in points))
         was.append(len(own) + len(extra))
         points += [own, extra, np.zeros((ROWS_WAS, NPOINT))]
@@ -136,7 +140,7 @@ def with_stand_ins(solids: Solids, tolerance: float) -> Solids:
         starts=starts,
         nodes=np.concatenate(nodes),
         was=np.array(was, dtype=np.int64),
-        even=np.array([tolerance]),
+        even=np.array([tolerance or 0.0]),
     )
 
 
@@ -378,8 +382,9 @@ def _fineness(
     """How far a node is to be resolved: 0, its stand-in will do, to 1, its parts are needed.
 
     Negative: it may be left out, as it looks away from the surface near it. By how much depth
-    varies over the node, compared with that at the stand-in, the tolerance added: by the slope of the field along the node, by the node's own bulge, and by how far three of its
-    points are off what that slope says. Where no point presses nothing depends on them.
+    varies over the node, compared with that at the stand-in, the tolerance added: by the slope of
+    the field along the node, by the node's own bulge, and by how far three of its points are off
+    what that slope says. Where no point presses nothing depends on them.
     """
     row = off(points.points, NPOINT * int(level[STAND_IN]))
     x = _moved(now, (row[POINT], row[POINT + 1], row[POINT + 2]))

@@ -119,7 +119,7 @@ def _meshes(arrays: Compiled, options: Penalty) -> Meshes:
         [shape or Box((1.0, 1.0, 1.0)) for shape in known] if any(touches) else [Box((1.0,) * 3)],
         options if any(touches) else Penalty(spacing=0.1, samples=16),
         names,
-        0.0,
+        each_point=True,
     )
     counts = np.diff(solids.starts[:, 0], append=len(solids.points))
     frames = [inverse_frame((arrays.centre[i], arrays.principal[i])) for i in range(n)]

@@ -308,12 +308,11 @@ class PenaltyContact:
 
 
 def gather(
-    shapes: Sequence[Shape], o: Penalty, names: Sequence[str], even: float | None = None
+    shapes: Sequence[Shape], o: Penalty, names: Sequence[str], *, each_point: bool = False
 ) -> tuple[Solids, LongArray]:
     """Fields and points of all different shapes, and the number of each shape's.
 
-    even: distance from which on contacts press, where a stand-in for many points may answer for
-    them [m]; None: the tolerance.
+    each_point: one contact for each point, none that stands for many where depth is even.
     """
     known: dict[Shape, int] = {}
     built: list[Solid] = []
@@ -344,7 +343,7 @@ def gather(
         starts.astype(np.int64),
         np.array([s.spacing**2 for s in samples]),
     )
-    together = with_stand_ins(together, o.tolerance if even is None else even)
+    together = with_stand_ins(together, None if each_point else o.tolerance)
     return together, np.array([known[shape] for shape in shapes], dtype=np.int64)
 
 
