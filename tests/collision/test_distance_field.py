@@ -368,7 +368,9 @@ def test_an_open_surface_is_refused_in_one_line() -> None:
 @pytest.mark.nojit
 def test_a_spacing_beyond_memory_is_refused_with_one_that_fits() -> None:
     surface = tg.Box((0.1, 0.1, 0.1)).surface()
-    with pytest.raises(SceneError, match=r"spacing 1e-06 m at .* takes .* MB .* at most 512") as caught:
+    with pytest.raises(
+        SceneError, match=r"spacing 1e-06 m at .* takes .* MB .* at most 512"
+    ) as caught:
         distance_field(*surface, spacing=1e-6)
     assert "\n" not in str(caught.value)
     told = float(str(caught.value).split("give a spacing of ")[1].split()[0])

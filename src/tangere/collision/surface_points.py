@@ -89,7 +89,7 @@ def surface_samples(
         tell: Called with the share that is done and what is being done; None: a bar on the
             terminal, if it takes long.
     """
-    spacing = max(field.spacing, sqrt(_areas(points, faces).sum() / most))
+    spacing = sample_spacing(points, faces, field, most)
     path = samples_path(points, faces, field, spacing)
     stored = read_arrays(path)
     if stored is None:
@@ -99,6 +99,11 @@ def surface_samples(
         stored = {"points": made.points, "balls": made.balls, "links": made.links}
         write_arrays(path, stored)
     return Samples(stored["points"], stored["balls"], stored["links"], spacing)
+
+
+def sample_spacing(points: Array, faces: IntArray, field: Field, most: int) -> float:
+    """How far apart the points are [m]: as the field's nodes, or so that there are not too many."""
+    return max(field.spacing, sqrt(_areas(points, faces).sum() / most))
 
 
 def samples_path(points: Array, faces: IntArray, field: Field, spacing: float) -> Path:
