@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from tangere.geometry.shapes import Shape
 
 # What was built of a shape, or read from disk, as long as the shape lives.
-_KNOWN: WeakKeyDictionary[Shape, dict[tuple[float | None, float, int], Solid]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Shape, dict[tuple[float | None, float, int, bool], Solid]] = (
+    WeakKeyDictionary()
+)
 
 
 class Engine(Protocol):
@@ -72,20 +74,29 @@ def solid(
     spacing: float | None = None,
     tolerance: float = Penalty.tolerance,
     samples: int = Penalty.samples,
+    vertices: bool = False,
     what: str = "Shape",
 ) -> Solid:
     """Field and points of a shape in its own frame, from the cache where they were built before."""
     known = _KNOWN.setdefault(shape, {})
-    key = (spacing, tolerance, samples)
+    key = (spacing, tolerance, samples, vertices)
     if key not in known:
-        known[key] = _built(shape, spacing, tolerance, samples, what)
+        known[key] = _built(shape, *key, what)
     return known[key]
 
 
-def _built(shape: Shape, spacing: float | None, tolerance: float, samples: int, what: str) -> Solid:
-    vertices, triangles = shape.surface()
-    field = distance_field(vertices, triangles, spacing=spacing, tolerance=tolerance, what=what)
-    return Solid(field, surface_samples(vertices, triangles, field, samples))
+def _built(
+    shape: Shape,
+    spacing: float | None,
+    tolerance: float,
+    samples: int,
+    vertices: bool,
+    what: str,
+) -> Solid:
+    points, triangles = shape.surface()
+    field = distance_field(points, triangles, spacing=spacing, tolerance=tolerance, what=what)
+    taken = surface_samples(points, triangles, field, samples, vertices=vertices, what=what)
+    return Solid(field, taken)
 
 
 def gather(
@@ -93,7 +104,8 @@ def gather(
 ) -> tuple[Solids, LongArray]:
     """Fields and points of all different shapes, and the number of each shape's.
 
-    each_point: one contact for each point, none that stands for many where depth is even.
+    each_point: for bodies that rest: vertices are points, and one contact is given for each point,
+    none that stands for many where depth is even.
     """
     known: dict[Shape, int] = {}
     built: list[Solid] = []
@@ -101,7 +113,12 @@ def gather(
         if shape not in known:
             known[shape] = len(built)
             made = solid(
-                shape, spacing=o.spacing, tolerance=o.tolerance, samples=o.samples, what=names[i]
+                shape,
+                spacing=o.spacing,
+                tolerance=o.tolerance,
+                samples=o.samples,
+                vertices=each_point,
+                what=names[i],
             )
             built.append(made)
     fields, samples = [s.field for s in built], [s.samples for s in built]
