@@ -100,8 +100,8 @@ def test_any_soup_becomes_closed(count: int, seed: int) -> None:
     solid = Mesh(vertices, triangles)
     area = trimesh.Trimesh(points, faces, process=False).area
     assert done.lines() == ()
-    # Sharp folds fill themselves, and plates overlap where they are cut.
-    assert 0.3 < solid.moments().volume / (1e-3 * area) < 1.5
+    # Sharp folds taper off, and plates overlap where they are cut.
+    assert 0.05 < solid.moments().volume / (1e-3 * area) < 1.5
 
 
 def _distinct(faces: NDArray[np.int32]) -> NDArray[np.int32]:

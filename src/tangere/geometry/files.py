@@ -80,9 +80,8 @@ def load(
 
 def _solid(vertices: Array, faces: NDArray[np.integer[Any]], source: Source) -> Mesh:
     """The mesh, repaired if it has to be and may."""
-    few = len(faces) < 4 and source.shell is None
     wrong = vertices.ndim != 2 or vertices.shape[1] != 3
-    if few or wrong or len(faces) > MAX_TRIANGLES or not _exist(faces, len(vertices)):
+    if wrong or len(faces) > MAX_TRIANGLES or not _exist(faces, len(vertices)):
         return Mesh(vertices, faces)  # says what is wrong
     points, triangles = one_vertex_per_place(vertices, faces.astype(np.int32))
     a, b, c = triangles.T
@@ -93,12 +92,14 @@ def _solid(vertices: Array, faces: NDArray[np.integer[Any]], source: Source) -> 
         said = done.lines()
     try:
         return Mesh(points, triangles, source=source, repairs=said)
-    except SceneError:
+    except SceneError as error:
         if not source.repair:
             raise
-    points = checked_vertices(points, "Mesh")  # not a number: beyond repair
-    thin = f"{SUGGESTED_SHELL * diagonal(points):.1g}"
-    remedy = f"close it, or give shell={thin} to take it for a shell {thin} m thick"
+        points = checked_vertices(points, "Mesh")  # not a number: beyond repair
+        thin = f"{SUGGESTED_SHELL * diagonal(points):.1g}"
+        remedy = f"close it, or give shell={thin} to take it for a shell {thin} m thick"
+        if len(triangles) < 4:
+            raise SceneError(f"{error}; {remedy}") from None
     points, triangles, done = mended(points, triangles, "Mesh", remedy)
     return Mesh(points, triangles, source=source, repairs=(*said, *done.lines()))
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from tangere.geometry.repair import Repairs
     from tangere.maths.vec import Array, IntArray, LongArray
 
-# A vertex moves so far that all its faces do by half the thickness, at most by twice as much.
+# A vertex moves so far that all its faces do by half the thickness, at most by twice as much: where
+# the surface is folded sharper than 60°, the shell tapers off towards the fold.
 LEAST_COSINE = 0.5
 
 
