@@ -72,7 +72,7 @@ def load(
         mesh = _solid(vertices * factor, faces, source)
     except SceneError as error:
         raise SceneError(f"{where}: {error}") from None
-    remarks = (*mesh.repairs, *_remarks(vertices * factor, mesh, factor))
+    remarks = (*mesh.repairs, *_remarks(vertices, mesh, factor))
     if remarks:
         LOG.warning("%s: %s", where, "; ".join(remarks))
     return mesh
@@ -109,7 +109,7 @@ def _exist(faces: NDArray[np.integer[Any]], count: int) -> bool:
 
 
 def _remarks(given: Array, mesh: Mesh, scale: float) -> list[str]:
-    """Doubts about the unit and the place of a mesh, each with a remedy."""
+    """Doubts about the unit and the place of a mesh, each with a remedy; `given`: as stored."""
     low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
     size, offset = float((high - low).max()), float(np.abs((low, high)).max())
     remarks = []
@@ -118,8 +118,7 @@ def _remarks(given: Array, mesh: Mesh, scale: float) -> list[str]:
     if size < SMALL and scale != 1.0:
         remarks.append(f"{size:.2g} m large: if the file is in metres, leave scale out")
     step = offset * float(np.finfo(np.float32).eps)
-    single = np.float32(given / scale).astype(np.float64) * scale
-    if step > COARSE * size and np.allclose(single, given, rtol=1e-12, atol=0.0):
+    if step > COARSE * size and np.array_equal(np.float32(given), given):
         remarks.append(
             f"{offset:.3g} m off its origin, where single precision has steps of {step:.1g} m: "
             "export it closer to the origin"
