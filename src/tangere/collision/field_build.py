@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tangere._jit import JIT_DISABLED, kernel
-from tangere._ptr import PtrF8, local_f8, off, ptr
+from tangere._ptr import PtrF8, PtrI4, local_f8, off, ptr
 from tangere.collision.closed_surface import (
     Surface,
     bodies_of,
@@ -35,7 +35,6 @@ from tangere.maths.vec import Array, IntArray, LongArray, Vec3
 
 Single = NDArray[np.float32]
 PtrF4 = NDArray[np.float32]
-PtrI4 = NDArray[np.int32]
 Tell = Callable[[float, str], None]
 
 # Spacings along the side of a cell; nodes along it, and in its block. A block has the nodes of all
@@ -43,6 +42,9 @@ Tell = Callable[[float, str], None]
 SIDE = 8
 EDGE = SIDE + 1
 NODES = EDGE**3
+# Nodes along the side of a part that is filled at once, and how many parts a block has.
+PART = 3
+PARTS = EDGE // PART
 # Spacings between coarse nodes, and how many such steps a cell has along its side.
 FAR = 4
 STEPS = SIDE // FAR
@@ -232,12 +234,22 @@ def _one_solid(
     starts = ends[cells]
     _list_triangles(surface, lattice, ends, lists)
     stops = ends[cells]
+    balls = np.empty((len(surface.corners), 4))
+    _balls(surface.corners, balls)
     values = np.empty((len(cells), NODES), dtype=np.float32)
     found = np.zeros(len(cells), dtype=np.bool_)
 
     def fill(first: int, last: int) -> int:
         _fill_blocks(
-            surface, lattice, coarse, (cells, starts, stops, lists), first, last, values, found
+            surface,
+            balls,
+            lattice,
+            coarse,
+            (cells, starts, stops, lists),
+            first,
+            last,
+            values,
+            found,
         )
         return last - first
 
@@ -361,6 +373,18 @@ def _ball(a: Vec3, b: Vec3, c: Vec3) -> tuple[Vec3, float]:
 
 
 @kernel
+def _balls(triangles: Array, balls: Array) -> None:
+    """Middle and radius of every triangle."""
+    corners = ptr(triangles)
+    for t in range(triangles.shape[0]):
+        a, b, c = corner(corners, t, 0), corner(corners, t, 1), corner(corners, t, 2)
+        middle, radius = _ball(a, b, c)
+        for k in range(3):
+            balls[t, k] = middle[k]
+        balls[t, 3] = radius
+
+
+@kernel
 def _squared(a: Vec3, b: Vec3) -> float:
     """|a − b|²."""
     x, y, z = a[0] - b[0], a[1] - b[1], a[2] - b[2]
@@ -467,6 +491,7 @@ def _cells_within(
 @kernel
 def _fill_blocks(
     surface: Surface,
+    balls: Array,
     lattice: Lattice,
     coarse: Array,
     near: tuple[LongArray, LongArray, LongArray, IntArray],
@@ -485,15 +510,15 @@ def _fill_blocks(
     for b in range(first, last):
         cell = cells[b]
         i, j, k = _place_of(cell, lattice.ny, lattice.nz)
-        x = (
-            lattice.origin[0] + h * (SIDE * i),
-            lattice.origin[1] + h * (SIDE * j),
-            lattice.origin[2] + h * (SIDE * k),
-        )
         for n in range(NODES):
             block[n] = inf
-        for at in range(starts[b], stops[b]):
-            _scan_block(surface, lists[at], x, h, reach, block)
+        near_it = (ptr(lists), starts[b], stops[b])
+        for part in range(PARTS**3):
+            p, q, r = _place_of(part, PARTS, PARTS)
+            p, q, r = PART * p, PART * q, PART * r
+            place = (SIDE * i + p, SIDE * j + q, SIDE * k + r)
+            here = off(block, (p * EDGE + q) * EDGE + r)
+            _scan_part(surface, balls, near_it, lattice, place, here)
         found[b] = _spread_signs(block)
         if not found[b]:
             continue
@@ -512,37 +537,74 @@ def _place_of(cell: int, ny: int, nz: int) -> tuple[int, int, int]:
 
 
 @kernel
-def _scan_block(
-    surface: Surface, t: int, origin: Vec3, h: float, reach: float, block: PtrF8
+def _scan_part(
+    surface: Surface,
+    balls: Array,
+    list_: tuple[PtrI4, int, int],
+    lattice: Lattice,
+    place: tuple[int, int, int],
+    block: PtrF8,
 ) -> None:
-    """Take one triangle into account at those nodes of a block that lie within reach of it."""
-    corners = ptr(surface.corners)
-    a, b, c = corner(corners, t, 0), corner(corners, t, 1), corner(corners, t, 2)
-    ox, oy, oz = origin
-    middle, radius = _ball(a, b, c)
-    i0, i1 = _nodes_within(min(a[0], b[0], c[0]), max(a[0], b[0], c[0]), ox, h, reach, EDGE)
-    j0, j1 = _nodes_within(min(a[1], b[1], c[1]), max(a[1], b[1], c[1]), oy, h, reach, EDGE)
-    k0, k1 = _nodes_within(min(a[2], b[2], c[2]), max(a[2], b[2], c[2]), oz, h, reach, EDGE)
-    widest = (reach + radius) * (reach + radius)
-    for i in range(i0, i1):
-        dx = ox + h * i - middle[0]
-        for j in range(j0, j1):
-            dy = oy + h * j - middle[1]
-            row = dx * dx + dy * dy
-            if row > widest:
+    """Exact distances of PART³ nodes of a block, where they lie within reach of the surface.
+
+    A triangle nearest to one of them is, seen from their middle, at most twice their radius further
+    away than the one nearest to the middle; few are.
+
+    balls: middle and radius of every triangle. list_: triangles near the block. place: of the first
+    node; block: its value and those after it. Places are counted from the first cell, so that they
+    are equal in all blocks that share a node.
+    """
+    corners, ball = ptr(surface.corners), ptr(balls)
+    h, reach = lattice.spacing, lattice.reach
+    numbers, first, last = list_
+    half = 0.5 * (PART - 1)
+    around = sqrt(3.0) * half * h
+    x = (
+        lattice.origin[0] + h * (place[0] + half),
+        lattice.origin[1] + h * (place[1] + half),
+        lattice.origin[2] + h * (place[2] + half),
+    )
+    nearest = reach + around
+    for at in range(first, last):
+        t = numbers[at]
+        if _near_ball(off(ball, 4 * t), x, nearest):
+            squared, _, _ = nearest_on_triangle(
+                x, corner(corners, t, 0), corner(corners, t, 1), corner(corners, t, 2)
+            )
+            if squared < nearest * nearest:
+                nearest = sqrt(squared)
+    if nearest == reach + around:
+        return
+    for at in range(first, last):
+        t = numbers[at]
+        if not _near_ball(off(ball, 4 * t), x, nearest + 2.0 * around):
+            continue
+        a, b, c = corner(corners, t, 0), corner(corners, t, 1), corner(corners, t, 2)
+        for n in range(PART**3):
+            i, j, k = _place_of(n, PART, PART)
+            m = (i * EDGE + j) * EDGE + k
+            y = (
+                lattice.origin[0] + h * (place[0] + i),
+                lattice.origin[1] + h * (place[1] + j),
+                lattice.origin[2] + h * (place[2] + k),
+            )
+            best = min(abs(block[m]), reach)
+            if not _near_ball(off(ball, 4 * t), y, best):
                 continue
-            for k in range(k0, k1):
-                at = (i * EDGE + j) * EDGE + k
-                dz = oz + h * k - middle[2]
-                best = min(abs(block[at]), reach)
-                if row + dz * dz > (best + radius) * (best + radius):
-                    continue
-                x = (ox + h * i, oy + h * j, oz + h * k)
-                squared, feature, way = nearest_on_triangle(x, a, b, c)
-                if squared < best * best:
-                    n = off(ptr(surface.normals), 21 * t + 3 * feature)
-                    outside = way[0] * n[0] + way[1] * n[1] + way[2] * n[2] >= 0.0
-                    block[at] = sqrt(squared) if outside else -sqrt(squared)
+            squared, feature, way = nearest_on_triangle(y, a, b, c)
+            if squared < best * best:
+                n_out = off(ptr(surface.normals), 21 * t + 3 * feature)
+                outside = way[0] * n_out[0] + way[1] * n_out[1] + way[2] * n_out[2] >= 0.0
+                block[m] = sqrt(squared) if outside else -sqrt(squared)
+
+
+@kernel
+def _near_ball(ball: PtrF8, x: Vec3, distance: float) -> bool:
+    """Whether a point is nearer to a ball than a distance."""
+    dx, dy, dz = x[0] - ball[0], x[1] - ball[1], x[2] - ball[2]
+    squared: float = dx * dx + dy * dy + dz * dz
+    far: float = distance + ball[3]
+    return squared < far * far
 
 
 @kernel
