@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tangere.maths.vec import Array, LongArray
+from tangere._jit import kernel
+from tangere._ptr import PtrF8, PtrI8, off, ptr
+from tangere.maths.quat import matrix_into, product, turn, turn_back
+from tangere.maths.vec import Array, LongArray, Vec3, add, sub
 
 # ------------------------------------------------ one contact
 CONTACT_POINT = 0  # 3: p on the tool, world [m]
@@ -59,3 +62,66 @@ class Placed(NamedTuple):
     laws: Array
     memory: Array
     memories: LongArray
+
+
+@kernel
+def place(placed: Placed) -> None:
+    """Rotation and position of every shape frame in the world from the poses of the bodies."""
+    poses, frames, turns = ptr(placed.poses), ptr(placed.frames), ptr(placed.turns)
+    for i in range(placed.poses.shape[0]):
+        pose, frame, out = off(poses, NPOSE * i), off(frames, 7 * i), off(turns, 12 * i)
+        q = (pose[3], pose[4], pose[5], pose[6])
+        matrix_into(q, out)
+        shift = turn(out, (frame[0], frame[1], frame[2]))
+        matrix_into(product(q, (frame[3], frame[4], frame[5], frame[6])), out)
+        for k in range(3):
+            out[9 + k] = pose[k] + shift[k]
+
+
+@kernel
+def begin(tally: LongArray) -> PtrI8:
+    """A new query: nothing found, nothing looked at yet."""
+    state = ptr(tally)
+    state[COUNT], state[TRUNCATED], state[VISITED] = 0, 0, 0
+    state[STAMP] += 1
+    return state
+
+
+@kernel
+def carry(here: PtrF8, there: PtrF8, x: Vec3) -> Vec3:
+    """A point of one shape frame in another."""
+    world = add(turn(here, x), (here[9], here[10], here[11]))
+    return turn_back(there, sub(world, (there[9], there[10], there[11])))
+
+
+@kernel
+def write_contact(
+    out: tuple[PtrF8, int, PtrI8],
+    frame: tuple[Vec3, PtrF8],
+    p: Vec3,
+    n: Vec3,
+    depth: float,
+    quality: tuple[float, float, float],
+) -> None:
+    """One contact more, if there is room: p on the first body, n out of it, p0 = p − δ n.
+
+    out: rows, how many there may be, what the query says of itself. frame: of the first body,
+    position and rotation to the world. quality: error, area, number of the second body.
+    """
+    rows, room, state = out
+    count = state[COUNT]
+    if count >= room:
+        state[TRUNCATED] = 1
+        return
+    row = off(rows, NCONTACT * count)
+    local = turn_back(frame[1], sub(p, frame[0]))
+    for k in range(3):
+        row[CONTACT_POINT + k] = p[k]
+        row[CONTACT_ANCHOR + k] = p[k] - depth * n[k]
+        row[CONTACT_NORMAL + k] = n[k]
+        row[CONTACT_LOCAL + k] = local[k]
+    row[CONTACT_DEPTH] = depth
+    row[CONTACT_ERROR] = quality[0]
+    row[CONTACT_AREA] = quality[1]
+    row[CONTACT_BODY] = quality[2]
+    state[COUNT] = count + 1

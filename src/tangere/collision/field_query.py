@@ -1,26 +1,24 @@
 """Where a tool touches: points of each body in the distance field of the other, both ways.
 
 The trees of sample points are descended from the root; a ball is left out when the field at its
-centre is larger than its radius and the reach. Nothing is allocated, and equal input gives equal
-output: what is remembered of a point is its last normal, for deep overlaps of thin bodies.
+centre is larger than its radius and the reach. Where a surface presses evenly over a small node,
+one stand-in answers for all its points. How far a node is resolved depends on the pose alone and
+without jumps: between coarse and fine both have a share of the area. Nothing is allocated, and
+equal input gives equal output; what is remembered is the side on which a point is, for deep
+overlaps of thin bodies, and where the bodies were.
 """
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import NamedTuple
+
+import numpy as np
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI8, local_f8, local_i8, off, ptr
 from tangere.collision.contact_query import (
-    CONTACT_ANCHOR,
-    CONTACT_AREA,
-    CONTACT_BODY,
-    CONTACT_DEPTH,
-    CONTACT_ERROR,
-    CONTACT_LOCAL,
     CONTACT_NAME,
-    CONTACT_NORMAL,
-    CONTACT_POINT,
     COUNT,
     NCONTACT,
     NPOSE,
@@ -28,8 +26,22 @@ from tangere.collision.contact_query import (
     TRUNCATED,
     VISITED,
     Placed,
+    begin,
+    place,
+    write_contact,
 )
-from tangere.collision.distance_field import Grid, Single, field_gradient, field_value
+from tangere.collision.distance_field import (
+    Grid,
+    Single,
+    field_value,
+    field_value_gradient,
+)
+from tangere.collision.field_sides import (
+    NTURN,
+    Moving,
+    surface_near,
+)
+from tangere.collision.point_levels import BULGE, NNODE, REACH, SHARE, STAND_IN, stand_ins
 from tangere.collision.surface_points import (
     BALL,
     FIRST,
@@ -42,21 +54,28 @@ from tangere.collision.surface_points import (
     POINT,
     RIGHT,
 )
-from tangere.maths.quat import matrix_into, product, turn, turn_back
+from tangere.maths.quat import matrix_into, turn, turn_back
 from tangere.maths.vec import Array, IntArray, LongArray, Vec3, add, axpy, dot, norm, scale, sub
 
-# Below this length the smoothed gradient tells no direction: the point lies on the medial axis.
-NO_DIRECTION = 0.1
 # A point's error, beside the field's value where its foot should be, in spacings: of trilinear
 # values at a sharp edge, the worst place.
 EDGE_ERROR = 0.5
 STACK = 64  # nodes waiting in the descent of a tree: its depth plus one, 16 for 65,536 points
+# A node is answered by its stand-in alone where depth varies by less than this share of itself, by
+# its parts alone where it varies twice as much. Depth counts from the tolerance on.
+EVEN = 0.4
+# Weight of what the field is less even than its gradient says, seen at three of the points.
+UNEVEN = 2.0
 
-# Columns of what is remembered of a point: nearest surface in the field's frame, and its depth
-TURN_NORMAL = 0  # 3
-TURN_DEPTH = 3  # [m]
-TURN_STAMP = 4  # number of the query
-NTURN = 5
+# A node inside looks away from the nearest surface when its mean normal is within 45° of the normal
+# there, its points' are within 25° of that, and the field is as even as this, in its own lengths.
+AWAY, SLIGHT = 0.7, 0.2
+
+# After the points of a shape there is room for where it was in the last query: rows of memory
+WAS_TURN = 0  # 12: rotation and position in the other's frame
+WAS_STAMP = 12  # number of the query
+WAS_BEYOND = 13  # depth of points that went through a thin part of the other and are beyond [m]
+ROWS_WAS = 3  # of NTURN numbers each
 
 
 class Solids(NamedTuple):
@@ -65,7 +84,7 @@ class Solids(NamedTuple):
     | field  | meaning                                             | shape            |
     | values | of the blocks of all fields                         | (…,) float32     |
     | tables | numbers of the blocks, of all fields                | (…,) int32       |
-    | coarse | distances at the coarse nodes of all fields         | (…,) float32     |
+    | coarse | distances at the corners of cells, of all fields    | (…,) float32     |
     | grids  | first value, table entry, corner; nx, ny, nz        | (s, 6) int64     |
     | places | origin, spacing, margin of each field               | (s, 5)           |
     | points | of all shapes                                       | (…, NPOINT)      |
@@ -73,6 +92,9 @@ class Solids(NamedTuple):
     | links  | of all trees, counted from the shape's own first    | (…, NLINK) int64 |
     | starts | first point, first node                             | (s, 2) int64     |
     | areas  | that one point stands for [m²]                      | (s,)             |
+    | nodes  | of all trees: stand-ins, NNODE                      | (…, NNODE)       |
+    | was    | row, from the shape's first point, of where it was  | (s,) int64       |
+    | even   | depth from which on points press: the tolerance [m] | (1,)             |
     """
 
     values: Single
@@ -85,6 +107,41 @@ class Solids(NamedTuple):
     links: LongArray
     starts: LongArray
     areas: Array
+    nodes: Array = np.zeros((0, NNODE))
+    was: LongArray = np.zeros(0, dtype=np.int64)
+    even: Array = np.zeros(1)
+
+
+def with_stand_ins(solids: Solids, tolerance: float | None) -> Solids:
+    """The same with stand-ins behind the points of each shape, and room for where it was.
+
+    Args:
+        solids: Fields and points of all shapes.
+        tolerance: Distance from which on contacts press [m]; None: every point is asked for, none
+            has a stand-in.
+    """
+    points: list[Array] = []
+    nodes, firsts, was = [], [], []
+    ends = np.append(solids.starts[1:], [[len(solids.points), len(solids.balls)]], axis=0)
+    for (first, node), (last, past) in zip(solids.starts, ends, strict=True):
+        own = solids.points[first:last]
+        if tolerance is None:
+            extra, rows = own[:0], np.full((past - node, NNODE), -1.0)
+        else:
+            extra, rows = stand_ins(own, solids.balls[node:past], solids.links[node:past])
+        firsts.append(sum(len(p) for p in points))
+        was.append(len(own) + len(extra))
+        points += [own, extra, np.zeros((ROWS_WAS, NPOINT))]
+        nodes.append(rows)
+    starts = solids.starts.copy()
+    starts[:, 0] = firsts
+    return solids._replace(
+        points=np.concatenate(points),
+        starts=starts,
+        nodes=np.concatenate(nodes),
+        was=np.array(was, dtype=np.int64),
+        even=np.array([tolerance or 0.0]),
+    )
 
 
 @kernel
@@ -100,15 +157,6 @@ def find_contacts(
         search_pair(solids, placed, (0, b + 1), (m[0], m[1]), b, reach, budget, rows, state)
     for i in range(placed.floors.shape[0]):
         search_floor(solids, placed, 0, i, -1 - i, reach, budget, rows, state)
-
-
-@kernel
-def begin(tally: LongArray) -> PtrI8:
-    """A new query: nothing found, nothing looked at yet."""
-    state = ptr(tally)
-    state[COUNT], state[TRUNCATED], state[VISITED] = 0, 0, 0
-    state[STAMP] += 1
-    return state
 
 
 @kernel
@@ -135,7 +183,7 @@ def search_pair(
         points = points_view(solids, placed.solid_of[mine])
         target = Target(grid_view(solids, placed.solid_of[other]), (0.0, 0.0, 0.0), 0.0, False)
         memory = memories[0] if way == 0 else memories[1]
-        _search(s, points, target, (mine, other), memory, way == 0)
+        _search(s, points, target, (mine, other), memory, (way == 0, solids.even[0]))
 
 
 @kernel
@@ -156,7 +204,7 @@ def search_floor(
     points = points_view(solids, placed.solid_of[body])
     p = off(ptr(placed.floors), 4 * floor)
     target = Target(grid_view(solids, 0), (p[0], p[1], p[2]), p[3], True)
-    _search(s, points, target, (body, placed.poses.shape[0]), 0, True)
+    _search(s, points, target, (body, placed.poses.shape[0]), 0, (True, solids.even[0]))
 
 
 @kernel
@@ -208,7 +256,9 @@ class Points(NamedTuple):
     points: PtrF8
     balls: PtrF8
     links: PtrI8
+    nodes: PtrF8
     area: float
+    was: int
 
 
 @kernel
@@ -219,7 +269,9 @@ def points_view(s: Solids, shape: int) -> Points:
         off(ptr(s.points), NPOINT * first),
         off(ptr(s.balls), NBALL * node),
         off(ptr(s.links), NLINK * node),
+        off(ptr(s.nodes), NNODE * node),
         s.areas[shape],
+        s.was[shape],
     )
 
 
@@ -236,90 +288,183 @@ def grid_view(s: Solids, shape: int) -> Grid:
     return Grid(values, table, coarse, g[3], g[4], g[5], (p[0], p[1], p[2]), p[3], p[4])
 
 
-@kernel
-def place(placed: Placed) -> None:
-    """Rotation and position of every shape frame in the world from the poses of the bodies."""
-    poses, frames, turns = ptr(placed.poses), ptr(placed.frames), ptr(placed.turns)
-    for i in range(placed.poses.shape[0]):
-        pose, frame, out = off(poses, NPOSE * i), off(frames, 7 * i), off(turns, 12 * i)
-        q = (pose[3], pose[4], pose[5], pose[6])
-        matrix_into(q, out)
-        shift = turn(out, (frame[0], frame[1], frame[2]))
-        matrix_into(product(q, (frame[3], frame[4], frame[5], frame[6])), out)
-        for k in range(3):
-            out[9 + k] = pose[k] + shift[k]
+class Motion(NamedTuple):
+    """From the frame of the points to that of the field: rotation row by row, position."""
+
+    now: PtrF8
+    before: PtrF8  # in the last query
+    known: bool  # whether that is known
 
 
 @kernel
 def _search(
-    s: Search, points: Points, target: Target, pair: tuple[int, int], memory: int, of_first: bool
+    s: Search,
+    points: Points,
+    target: Target,
+    pair: tuple[int, int],
+    memory: int,
+    how: tuple[bool, float],
 ) -> None:
-    """Contacts of one body's points with a target; of_first: whether they are the first body's.
+    """Contacts of one body's points with a target; how: whether they are the first's, tolerance.
 
     A ball can be left out when φ(centre) > radius + reach, as |∇φ| ≤ 1; one spacing allows for the
-    error of a field. Beyond the budget a node is answered by its middle point.
+    error of a field. Where bodies moved by more than the reach since the last query, or points are
+    beyond a body that they went through, the balls on the way are looked at, too. Beyond the budget
+    a node is answered by its middle point.
     """
-    mine, other = pair
-    here, there = off(s.turns, 12 * mine), off(s.turns, 12 * other)
-    reach = s.reach if target.flat else s.reach + target.grid.spacing
-    stack = local_i8(STACK)
-    stack[0] = 0
+    now = local_f8(12)
+    _relative(off(s.turns, 12 * pair[0]), off(s.turns, 12 * pair[1]), now)
+    was = off(s.memory, NTURN * (memory + points.was))
+    known = not target.flat and was[WAS_STAMP] == s.state[STAMP] - 1
+    motion = Motion(now, was, known)
+    reach = s.reach
+    if not target.flat:
+        reach += target.grid.spacing
+        if known:
+            travel = _travel(motion, points.balls)
+            reach += was[WAS_BEYOND] + (travel if travel > s.reach else 0.0)
+    stack, shares = local_i8(STACK), local_f8(STACK)
+    stack[0], shares[0] = 0, 1.0
     waiting = 1
+    beyond = 0.0
     while waiting > 0:
         waiting -= 1
-        node = stack[waiting]
+        node, share = stack[waiting], shares[waiting]
         ball, link = off(points.balls, NBALL * node), off(points.links, NLINK * node)
         s.state[VISITED] += 1
-        centre = _carry(here, there, (ball[BALL], ball[BALL + 1], ball[BALL + 2]))
+        centre = _moved(now, (ball[BALL], ball[BALL + 1], ball[BALL + 2]))
         if _value(target, centre) > ball[BALL + 3] + reach:
             continue
         spent = s.state[VISITED] > s.budget
+        first, last = link[FIRST], link[LAST]
+        level = off(points.nodes, NNODE * node)
+        if level[STAND_IN] >= 0.0 and not spent:
+            fine = _fineness(s, points, target, now, level, (first, last), how[1])
+            if fine < 0.0:
+                continue
+            if fine < 1.0:
+                place = int(level[STAND_IN]), level[SHARE] * share * (1.0 - fine), level[BULGE]
+                found = _touch(s, points, target, motion, pair, memory, place, how[0])
+                beyond = max(beyond, found)
+            if fine == 0.0:
+                continue
+            share *= fine
         if link[LEFT] >= 0 and not spent:
-            stack[waiting] = link[RIGHT]
-            stack[waiting + 1] = link[LEFT]
+            stack[waiting], shares[waiting] = link[RIGHT], share
+            stack[waiting + 1], shares[waiting + 1] = link[LEFT], share
             waiting += 2
             continue
-        first, last = link[FIRST], link[LAST]
         if spent:
             s.state[TRUNCATED] = 1
+            share *= last - first
             first = (first + last) // 2
             last = first + 1
         for i in range(first, last):
             s.state[VISITED] += 1
-            row = off(points.points, NPOINT * i)
-            x = (row[POINT], row[POINT + 1], row[POINT + 2])
-            at = _carry(here, there, x)
-            value = _value(target, at)
-            if value >= s.reach:
-                continue
-            outward = (row[OUTWARD], row[OUTWARD + 1], row[OUTWARD + 2])
-            outward = turn_back(there, turn(here, outward))
-            n, depth, error = target.normal, -value, 0.0
-            if not target.flat:
-                memo = off(s.memory, NTURN * (memory + i))
-                n, depth = _surface_near(s, target.grid, at, value, outward, memo)
-            # Surfaces touch where they face each other: a side that only comes close does not
-            facing = -dot(n, outward)
-            if facing <= 0.0:
-                continue
-            if not target.flat:
-                foot = field_value(target.grid, axpy(depth, n, at))
-                error = abs(foot) + EDGE_ERROR * target.grid.spacing
-            n = turn(there, n)
-            p = add(turn(here, x), (here[9], here[10], here[11]))
-            if of_first:
-                n = scale(-1.0, n)
-            else:
-                p = axpy(depth, n, p)
-            name = i if of_first else -1 - i
-            _write(
-                s,
-                p,
-                n,
-                depth,
-                (error, facing * points.area),
-                name,
-            )
+            found = _touch(s, points, target, motion, pair, memory, (i, share, 0.0), how[0])
+            beyond = max(beyond, found)
+    if not target.flat:
+        for k in range(12):
+            was[k] = now[k]
+        was[WAS_STAMP], was[WAS_BEYOND] = s.state[STAMP], beyond
+
+
+@kernel
+def _fineness(
+    s: Search,
+    points: Points,
+    target: Target,
+    now: PtrF8,
+    level: PtrF8,
+    among: tuple[int, int],
+    tolerance: float,
+) -> float:
+    """How far a node is to be resolved: 0, its stand-in will do, to 1, its parts are needed.
+
+    Negative: it may be left out, as it looks away from the surface near it. By how much depth
+    varies over the node, compared with that at the stand-in, the tolerance added: by the slope of
+    the field along the node, by the node's own bulge, and by how far three of its points are off
+    what that slope says. Where no point presses nothing depends on them.
+    """
+    row = off(points.points, NPOINT * int(level[STAND_IN]))
+    x = _moved(now, (row[POINT], row[POINT + 1], row[POINT + 2]))
+    m = turn(now, (row[OUTWARD], row[OUTWARD + 1], row[OUTWARD + 2]))
+    value, slope = _value(target, x), target.normal
+    room = EVEN * abs(tolerance - value)
+    if level[BULGE] >= 2.0 * room:
+        return 1.0
+    if not target.flat:
+        value, slope = field_value_gradient(target.grid, x)
+    s.state[VISITED] += 1
+    across = axpy(-dot(slope, m), m, slope)
+    varies = norm(across) * level[REACH] + level[BULGE]
+    if not target.flat and varies < 2.0 * room:
+        off_by = 0.0
+        for k in range(3):
+            i = among[0] if k == 0 else (among[1] - 1 if k == 1 else (among[0] + among[1]) // 2)
+            probe = off(points.points, NPOINT * i)
+            y = _moved(now, (probe[POINT], probe[POINT + 1], probe[POINT + 2]))
+            way = sub(y, x)
+            off_by = max(off_by, abs(field_value(target.grid, y) - value - dot(slope, way)))
+        if dot(slope, m) > AWAY and off_by < SLIGHT * level[REACH] and value < 0.0:
+            return -1.0
+        varies += UNEVEN * off_by
+    if varies <= room:
+        return 0.0
+    return min(varies / room - 1.0, 1.0) if room > 0.0 else 1.0
+
+
+@kernel
+def _touch(
+    s: Search,
+    points: Points,
+    target: Target,
+    motion: Motion,
+    pair: tuple[int, int],
+    memory: int,
+    place: tuple[int, float, float],
+    of_first: bool,
+) -> float:
+    """Write the contact of a point, if it is one; returns how deep it is if beyond the body, or 0.
+
+    place: row of the point, how many points it stands for, how far it may be off its surface.
+    """
+    i, share, bulge = place
+    here, there = off(s.turns, 12 * pair[0]), off(s.turns, 12 * pair[1])
+    row = off(points.points, NPOINT * i)
+    x = (row[POINT], row[POINT + 1], row[POINT + 2])
+    at = _moved(motion.now, x)
+    value = _value(target, at)
+    m = (row[OUTWARD], row[OUTWARD + 1], row[OUTWARD + 2])
+    outward = turn(motion.now, m)
+    n, depth = target.normal, -value
+    if not target.flat:
+        before = _moved(motion.before, x) if motion.known else at
+        memo = off(s.memory, NTURN * (memory + i))
+        point = Moving(at, before, motion.known, outward)
+        n, depth = surface_near(target.grid, point, value, s.reach, memo, s.state[STAMP])
+    if depth <= -s.reach:
+        return 0.0
+    beyond = depth if value > 0.0 and depth > 0.0 else 0.0
+    # Surfaces touch where they face each other: a side that only comes close does not
+    facing = -dot(n, outward)
+    if facing <= 0.0:
+        return beyond
+    error = bulge
+    if not target.flat:
+        error += abs(field_value(target.grid, axpy(depth, n, at)))
+        error += EDGE_ERROR * target.grid.spacing
+    n = turn(there, n)
+    p = add(turn(here, x), (here[9], here[10], here[11]))
+    if of_first:
+        n = scale(-1.0, n)
+    else:
+        p = axpy(depth, n, p)
+    quality = (error, facing * share * points.area, float(s.label))
+    write_contact((s.rows, s.room, s.state), (s.position, s.axes), p, n, depth, quality)
+    last = off(s.rows, NCONTACT * (s.state[COUNT] - 1))
+    last[CONTACT_NAME] = i if of_first else -1 - i
+    return beyond
 
 
 @kernel
@@ -331,58 +476,30 @@ def _value(t: Target, x: Vec3) -> float:
 
 
 @kernel
-def _surface_near(
-    s: Search, grid: Grid, x: Vec3, value: float, outward: Vec3, memo: PtrF8
-) -> tuple[Vec3, float]:
-    """Outward normal of the field's surface nearest to x, and the depth of x below it [m].
-
-    Deep inside a thin body the nearest surface becomes the one on the other side: the gradient
-    turns by more than 90° against the point's last normal. Then that normal is kept, and the depth
-    stays at what it was, about half the thickness.
-    """
-    n = field_gradient(grid, x)
-    depth = -value
-    length = norm(n)
-    last = (memo[TURN_NORMAL], memo[TURN_NORMAL + 1], memo[TURN_NORMAL + 2])
-    if memo[TURN_STAMP] == s.state[STAMP] - 1 and dot(n, last) <= NO_DIRECTION * length:
-        n = last
-        depth = max(depth, memo[TURN_DEPTH])
-    elif length > NO_DIRECTION:
-        n = scale(1.0 / length, n)
-    else:
-        n = scale(-1.0, outward)  # unknown on the medial axis: away from the point's own side
-    memo[0], memo[1], memo[2] = n
-    memo[TURN_DEPTH] = depth
-    memo[TURN_STAMP] = s.state[STAMP]
-    return n, depth
-
-
-@kernel
-def _write(
-    s: Search, p: Vec3, n: Vec3, depth: float, quality: tuple[float, float], name: int
-) -> None:
-    """One contact more, if there is room: p on the first body, n out of it, p0 = p − δ n."""
-    count = s.state[COUNT]
-    if count >= s.room:
-        s.state[TRUNCATED] = 1
-        return
-    row = off(s.rows, NCONTACT * count)
-    local = turn_back(s.axes, sub(p, s.position))
+def _relative(here: PtrF8, there: PtrF8, out: PtrF8) -> None:
+    """Rotation and position of one placed frame in another."""
     for k in range(3):
-        row[CONTACT_POINT + k] = p[k]
-        row[CONTACT_ANCHOR + k] = p[k] - depth * n[k]
-        row[CONTACT_NORMAL + k] = n[k]
-        row[CONTACT_LOCAL + k] = local[k]
-    row[CONTACT_DEPTH] = depth
-    row[CONTACT_ERROR] = quality[0]
-    row[CONTACT_AREA] = quality[1]
-    row[CONTACT_BODY] = s.label
-    row[CONTACT_NAME] = name
-    s.state[COUNT] = count + 1
+        axis = (here[k], here[3 + k], here[6 + k])
+        turned = turn_back(there, axis)
+        for i in range(3):
+            out[3 * i + k] = turned[i]
+    way = sub((here[9], here[10], here[11]), (there[9], there[10], there[11]))
+    out[9], out[10], out[11] = turn_back(there, way)
 
 
 @kernel
-def _carry(here: PtrF8, there: PtrF8, x: Vec3) -> Vec3:
-    """A point of one shape frame in another."""
-    world = add(turn(here, x), (here[9], here[10], here[11]))
-    return turn_back(there, sub(world, (there[9], there[10], there[11])))
+def _moved(by: PtrF8, x: Vec3) -> Vec3:
+    """A point of one frame in another."""
+    return add(turn(by, x), (by[9], by[10], by[11]))
+
+
+@kernel
+def _travel(motion: Motion, root: PtrF8) -> float:
+    """No point of a body has moved further than this since the last query [m]."""
+    centre = (root[BALL], root[BALL + 1], root[BALL + 2])
+    way = norm(sub(_moved(motion.now, centre), _moved(motion.before, centre)))
+    turned = 0.0
+    for k in range(9):
+        change = motion.now[k] - motion.before[k]
+        turned += change * change
+    return float(way + sqrt(turned) * root[BALL + 3])

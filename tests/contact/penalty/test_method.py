@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from oracles.surface import signed_distance, unsigned_distance
@@ -9,8 +12,9 @@ from oracles.surface import signed_distance, unsigned_distance
 import tangere as tg
 from tangere.collision.closed_surface import bodies_of
 from tangere.collision.distance_field import distance_field, sample_field
+from tangere.contact.penalty.engines import FieldEngine, solid
 from tangere.contact.penalty.options import Penalty
-from tangere.contact.penalty.tool_contact import ContactSet, PenaltyContact, solid
+from tangere.contact.penalty.tool_contact import ContactSet, PenaltyContact
 from tangere.errors import SceneError
 from tangere.geometry.shapes import Shape
 from tangere.maths.rotations import rotation_of
@@ -97,7 +101,8 @@ def test_spoon_in_the_cups_handle_keeps_all_promises() -> None:
                      for part in bodies_of(vessel.vertices, vessel.faces)], axis=0)  # fmt: skip
     to_spoon = signed_distance(found.p0, moved(tool, *pose), tool.faces)
     error = np.minimum(np.abs(found.delta + to_cup), np.abs(found.delta + to_spoon))
-    assert np.percentile(error, 95) < 0.5 * contact.solids.places[:, 3].min()
+    assert isinstance(contact.engine, FieldEngine)
+    assert np.percentile(error, 95) < 0.5 * contact.engine.solids.places[:, 3].min()
 
 
 @pytest.mark.nojit
@@ -220,23 +225,19 @@ def test_a_body_that_moves_gives_its_planes_its_surface_speed() -> None:
 @pytest.mark.nojit
 def test_pushed_through_a_thin_plate_the_normals_stay() -> None:
     """A plate of 20 mm: past its middle the nearest surface is the far one. Contacts that have
-    come in from above still point down, and their depth stays at half the thickness."""
+    come in from above still point down, and their depth is the way back up."""
     plate = tg.Box((0.2, 0.2, 0.02))
     options = Penalty(tolerance=D, spacing=0.005, samples=300)
     probe = tg.Box((0.06, 0.06, 0.06))
     contact = PenaltyContact(probe, [plate], options=options)
-    deepest = []
     for sink in np.arange(0.0, 0.0175, 5e-4):
         found = contact.query(((0.0, 0.0, 0.04 - sink), UPRIGHT))
         below = np.abs(found.p[:, :2]).max(axis=1) < 0.015  # off the probe's edges
         assert (found.n[below, 2] < -0.9).all()
-        # points of the probe in the thin plate; those of the plate are deeper in the thick probe
-        own = below & ((np.abs(found.p0[:, 2] - 0.01) > 1e-5) if sink > 0.0101 else True)
-        deepest.append(found.delta[own].max())
-    assert np.diff(deepest).min() > -1e-6  # never back
-    assert deepest[10] == pytest.approx(0.005, abs=1e-4)
-    # half the thickness, less what trilinear values lose at the ridge
-    assert deepest[-1] == pytest.approx(0.01, abs=0.5 * 0.005)
+        assert found.delta[below].max() == pytest.approx(sink, abs=1e-4)
+        of_probe = below & (np.abs(found.p[:, 2] - 0.01 + sink) < 1e-9)
+        assert of_probe.sum() > 3
+        assert found.delta[of_probe].min() > sink - 1e-4
     contact.forget()
     fresh = contact.query(((0.0, 0.0, 0.04 - 0.017), UPRIGHT))
     from_tool = np.abs(fresh.p[:, 2] + 0.007) < 1e-9
@@ -302,4 +303,23 @@ def test_equal_shapes_share_one_field() -> None:
     contact = PenaltyContact(BLOCK, [tg.Box((0.1, 0.08, 0.06)), WEDGE], options=COARSE)
     assert contact.placed.solid_of.tolist() == [0, 0, 1]
     field = distance_field(*BLOCK.surface(), spacing=COARSE.spacing, tolerance=D)
-    assert np.array_equal(contact.solids.values[: field.values.size], field.values.ravel())
+    assert isinstance(contact.engine, FieldEngine)
+    kept = contact.engine.solids.values[: field.values.size]
+    assert np.array_equal(kept, field.values.ravel())
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("engine", ["sdf", "exact"])
+def test_every_engine_keeps_the_promises(engine: Any) -> None:
+    """|n| = 1, δ = n·(p − p0) ≥ −d, and r is p in the tool's frame."""
+    options = replace(COARSE, engine=engine)
+    contact = PenaltyContact(WEDGE, [BLOCK], [((0, 0, 1), -0.03)], options=options)
+    pose = (np.array([-0.03, -0.03, 0.028]), turned(0.3))
+    found = contact.query(pose)
+    assert len(found.delta) > 0
+    assert np.linalg.norm(found.n, axis=1) == pytest.approx(1.0)
+    along = np.einsum("ij,ij->i", found.n, found.p - found.p0)
+    assert along == pytest.approx(found.delta, abs=1e-12)
+    assert found.delta.min() >= -D
+    world = found.r @ rotation_of(pose[1]).T + pose[0]
+    assert world == pytest.approx(found.p, abs=1e-12)

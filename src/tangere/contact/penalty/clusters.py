@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8, PtrI8, local_f8, off, ptr
+from tangere._ptr import PtrF8, PtrI8, local_f8, local_i8, off, ptr
 from tangere.collision.contact_query import (
     CONTACT_AREA,
     CONTACT_BODY,
@@ -95,6 +95,8 @@ FEATURE_WAY = 0  # 3: normal, tool's frame
 FEATURE_W = 3  # weight w = a u [m³]
 FEATURE_U = 4  # [m]
 NFEATURE = 5
+# Contacts compared with all centroids at once: few enough for the nearest cache
+BATCH = 64
 
 STATE_COUNT, STATE_NAME, STATE_PLANES = 0, 1, 2
 
@@ -188,13 +190,11 @@ def cluster(
     for i in range(contacts):
         _describe(work, i)
     _age(work, period / blend if blend > 0.0 else inf)
-    for i in range(contacts):
-        _choose(work, i)
+    _choose(work, 0)
     _spawn(work, most, blend > 0.0)
     for _ in range(PASSES):
         _move_centroids(work)
-        for i in range(contacts):
-            _choose(work, i)
+        _choose(work, 0)
     _drop_empty(work)
     _merge(work, blend > 0.0)
     sums = local_f8(ALL_SUMS)
@@ -236,30 +236,40 @@ def _describe(w: Work, i: int) -> None:
 
 
 @kernel
-def _distance(w: Work, i: int, c: PtrF8) -> float:
-    """Squared distance of contact i from a centroid."""
-    row, feature = off(w.rows, NCONTACT * i), off(w.features, NFEATURE * i)
-    if c[BODY] != row[CONTACT_BODY]:
-        return inf
-    away, cosine = 0.0, 0.0
-    for k in range(3):
-        gap = row[CONTACT_LOCAL + k] - c[AT + k]
-        away += gap * gap
-        cosine += feature[FEATURE_WAY + k] * c[WAY + k]
-    apart = away / (w.unit * w.unit) + NORMALS * NORMALS * 2.0 * (1.0 - cosine)
-    return apart + OPPOSED if cosine < 0.0 else apart
+def _choose(w: Work, first: int) -> None:
+    """Give every contact to the nearest centroid, of those from `first` on and the one it has.
 
-
-@kernel
-def _choose(w: Work, i: int) -> None:
-    """Give contact i to the nearest centroid."""
-    best, at = inf, -1
-    for j in range(w.state[STATE_COUNT]):
-        apart = _distance(w, i, off(w.centroids, NCENTROID * j))
-        if apart < best:
-            best, at = apart, j
-    w.member[i] = at
-    w.away[i] = best
+    In batches that lie side by side on the stack, where the compiler takes several at a time.
+    """
+    x, y, z, body = local_f8(BATCH), local_f8(BATCH), local_f8(BATCH), local_f8(BATCH)
+    nx, ny, nz = local_f8(BATCH), local_f8(BATCH), local_f8(BATCH)
+    best, who = local_f8(BATCH), local_i8(BATCH)
+    per_unit = 1.0 / (w.unit * w.unit)
+    for start in range(0, w.contacts, BATCH):
+        count = min(BATCH, w.contacts - start)
+        for i in range(count):
+            row = off(w.rows, NCONTACT * (start + i))
+            way = off(w.features, NFEATURE * (start + i))
+            x[i], y[i], z[i] = row[CONTACT_LOCAL], row[CONTACT_LOCAL + 1], row[CONTACT_LOCAL + 2]
+            nx[i], ny[i], nz[i] = way[FEATURE_WAY], way[FEATURE_WAY + 1], way[FEATURE_WAY + 2]
+            body[i] = row[CONTACT_BODY]
+            best[i] = inf if first == 0 else w.away[start + i]
+            who[i] = -1 if first == 0 else w.member[start + i]
+        for j in range(first, w.state[STATE_COUNT]):
+            c = off(w.centroids, NCENTROID * j)
+            cx, cy, cz, of = c[AT], c[AT + 1], c[AT + 2], c[BODY]
+            mx, my, mz = c[WAY], c[WAY + 1], c[WAY + 2]
+            for i in range(count):
+                p, q, r = x[i] - cx, y[i] - cy, z[i] - cz
+                cosine = nx[i] * mx + ny[i] * my + nz[i] * mz
+                apart = (p * p + q * q + r * r) * per_unit
+                apart += NORMALS * NORMALS * 2.0 * (1.0 - cosine)
+                apart += OPPOSED if cosine < 0.0 else 0.0
+                apart = apart if body[i] == of else inf
+                who[i] = j if apart < best[i] else who[i]
+                best[i] = apart if apart < best[i] else best[i]
+        for i in range(count):
+            w.away[start + i], w.member[start + i] = best[i], who[i]
 
 
 @kernel
@@ -294,11 +304,7 @@ def _spawn(w: Work, most: int, blended: bool) -> None:
             if name <= old:
                 c[BLEND], c[TREND], c[OTHER] = 0.0, 1.0, name
         w.state[STATE_COUNT] += 1
-        for i in range(w.contacts):
-            apart = _distance(w, i, c)
-            if apart < w.away[i]:
-                w.away[i] = apart
-                w.member[i] = w.state[STATE_COUNT] - 1
+        _choose(w, w.state[STATE_COUNT] - 1)
 
 
 @kernel

@@ -36,17 +36,12 @@ from tangere.collision.contact_query import (
     NPOSE,
     STAMP,
     Placed,
+    begin,
+    place,
 )
 from tangere.collision.distance_field import field_value
-from tangere.collision.field_query import (
-    NO_DIRECTION,
-    Solids,
-    begin,
-    grid_view,
-    place,
-    search_floor,
-    search_pair,
-)
+from tangere.collision.field_query import Solids, grid_view, search_floor, search_pair
+from tangere.collision.field_sides import NO_DIRECTION
 from tangere.contact.unilateral.contact_rows import new_contact, recall, vec
 from tangere.contact.unilateral.detect import pair_points, reach_of
 from tangere.contact.unilateral.options import SolverOptions
