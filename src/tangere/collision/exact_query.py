@@ -52,6 +52,8 @@ from tangere.maths.vec import Array, LongArray, Vec3, add, axpy, cross, dot, nor
 STACK = 64  # nodes, or pairs of nodes, waiting in a descent: the depth of both trees, and one
 # Edges that cross under an angle of less than this sine are parallel: vertices hold them.
 PARALLEL = 1e-3
+# The surface nearest to an edge inside is on another side when its normal is this much against n.
+OTHER_SIDE = 0.2
 
 
 class Search(NamedTuple):
@@ -367,8 +369,8 @@ def _cross_edges(
 ) -> None:
     """The contact of two ridges, if they cross within both and n lies between the faces of both.
 
-    Overlapping edges must really be within the other body: the line between them does not see what
-    is around.
+    Overlapping edges must really be within the other body, and its surface nearest to them on their
+    side: the line between them does not see what is around.
     """
     here, there = off(s.turns, 12 * pair[0]), off(s.turns, 12 * pair[1])
     tail, head = edge_ends(t, i)
@@ -398,9 +400,11 @@ def _cross_edges(
         p_there = turn_back(there, sub(p, (there[9], there[10], there[11])))
         p0_here = turn_back(here, sub(p0, (here[9], here[10], here[11])))
         limit = _slack(depth)
-        if signed_distance(t, shapes[1], p_there, limit)[0] > 0.0:
+        inside, m = signed_distance(t, shapes[1], p_there, limit)
+        if inside > 0.0 or dot(turn(there, m), n) > OTHER_SIDE:
             return
-        if signed_distance(t, shapes[0], p0_here, limit)[0] > 0.0:
+        inside, m = signed_distance(t, shapes[0], p0_here, limit)
+        if inside > 0.0 or dot(turn(here, m), n) < -OTHER_SIDE:
             return
     # a pair that leaves over an end of an edge fades, too: the vertex takes over
     ends = 16.0 * along_a * (1.0 - along_a) * along_b * (1.0 - along_b)

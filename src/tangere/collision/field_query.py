@@ -374,9 +374,12 @@ def _fineness(
 ) -> float:
     """How far a node is to be resolved: 0, its stand-in will do, to 1, its parts are needed.
 
-    Negative: it may be left out, as it looks away from the surface near it. By how much depth varies over the node, compared with that at the stand-in, the tolerance added:
-    by the slope of the field along the node, by the node's own bulge, and by how far three of its
-    points are off what that slope says. Where no point presses nothing depends on them.
+    Negative: it may be left out, as it looks away from the surface near it.
+
+    It is told by how much depth varies over the node, compared with that at the stand-in, the
+    tolerance added: by the slope of the field along the node, by the node's own bulge, and by how
+    far three of its points are off what that slope says. Where no point presses nothing depends on
+    them.
     """
     row = off(points.points, NPOINT * int(level[STAND_IN]))
     x = _moved(now, (row[POINT], row[POINT + 1], row[POINT + 2]))
