@@ -62,11 +62,14 @@ STACK = 64  # nodes waiting in the descent of a tree: its depth plus one, 16 for
 # its parts alone where it varies twice as much. Depth counts from the tolerance on.
 EVEN = 0.4
 # Weight of what the field is less even than its gradient says, seen at three of the points.
-UNEVEN = 2.0
+UNEVEN = 1.0
 
 # A node inside looks away from the nearest surface when its mean normal is within 45° of the normal
 # there, its points' are within 25° of that, and the field is as even as this, in its own lengths.
 AWAY, SLIGHT = 0.7, 0.2
+
+# Thinnest part that a field knows, in spacings: nothing passes through on a shorter way.
+THIN = 2.0
 
 # After the points of a shape there is room for where it was in the last query: rows of memory
 WAS_TURN = 0  # 12: rotation and position in the other's frame
@@ -301,9 +304,9 @@ def _search(
     """Contacts of one body's points with a target; how: whether they are the first's, tolerance.
 
     A ball can be left out when φ(centre) > radius + reach, as |∇φ| ≤ 1; one spacing allows for the
-    error of a field. Where bodies moved by more than the reach since the last query, or points are
-    beyond a body that they went through, the balls on the way are looked at, too. Beyond the budget
-    a node is answered by its middle point.
+    error of a field. Where bodies moved so far since the last query that points may have gone in
+    and out again, or points are beyond a body that they went through, the balls on the way are
+    looked at, too. Beyond the budget a node is answered by its middle point.
     """
     now = local_f8(12)
     _relative(off(s.turns, 12 * pair[0]), off(s.turns, 12 * pair[1]), now)
@@ -315,7 +318,8 @@ def _search(
         reach += target.grid.spacing
         if known:
             travel = _travel(motion, points.balls)
-            reach += was[WAS_BEYOND] + (travel if travel > s.reach else 0.0)
+            far = travel > max(s.reach, THIN * target.grid.spacing)
+            reach += was[WAS_BEYOND] + (travel if far else 0.0)
     stack, shares = local_i8(STACK), local_f8(STACK)
     stack[0], shares[0] = 0, 1.0
     waiting = 1
