@@ -20,6 +20,7 @@ from tangere.scene.scene import Body, Floor, Scene
 if TYPE_CHECKING:
     from tangere.elements.contact_law import Law
     from tangere.scene.compile import Compiled
+    from tangere.steppers.patches import Patch
     from tangere.steppers.profile import Profile
     from tangere.steppers.stepper import Audit, Energy, Stepper
 
@@ -55,7 +56,11 @@ class Simulation:
         self._floors = tuple(scene.floors)
         self._names = {body.name: body.index for body in scene.bodies}
         self.stepper: Stepper = _stepper(
-            self.record, compile_scene(scene), self.method, self.integrator, self.dt
+            self.record,
+            compile_scene(scene, whole="hull" not in self.record.parts),
+            self.method,
+            self.integrator,
+            self.dt,
         )
 
     @property
@@ -179,6 +184,14 @@ class Simulation:
         sticking.
         """
         return self.stepper.contacts()
+
+    @property
+    def patches(self) -> list[Patch]:
+        """Where bodies touched in the last step: polygons with force, pressure and friction state.
+
+        Those over which the implicit volume method integrates; of points, their convex outlines.
+        """
+        return self.stepper.patches()
 
 
 class BodyState:

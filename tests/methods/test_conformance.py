@@ -181,7 +181,9 @@ def test_a_hand_feels_the_floor(method: str) -> None:
     force = trace["tool.force"]
     assert force[0] == pytest.approx(np.zeros(3), abs=1e-12)
     assert force[-1, 2] > 0.1
-    assert np.abs(force[-1, :2]).max() < 1e-6 * force[-1, 2]
+    # where a ball is its facets it rolls onto one of them, and friction holds it there
+    aside = 1e-6 if "hull" in methods[method].parts else 1e-3
+    assert np.abs(force[-1, :2]).max() < aside * force[-1, 2]
 
 
 @each

@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull, HalfspaceIntersection
 
+from tangere.geometry.outline import disc, outline
 from tangere.geometry.shapes import Box, Convex, Cylinder, Sphere
 from tangere.maths.rotations import rotation_of
 from tangere.viewer.outlines import (
     Edges,
     crisp,
-    disc,
     edges_of,
     half_space,
     overlap_corners,
-    patch_polygon,
 )
 
 ROUNDING = 1e-12  # [m] coordinates of metre size after a few products
@@ -39,7 +38,7 @@ def test_a_box_has_twelve_edges() -> None:
 def test_patch_of_two_shifted_boxes_is_the_common_rectangle() -> None:
     lower = placed(Box((1.0, 1.0, 1.0)), [1, 0, 0, 0], [0, 0, 0])
     upper = placed(Box((1.0, 1.0, 1.0)), [1, 0, 0, 0], [0.3, -0.4, 0.999])
-    polygon = patch_polygon(overlap_corners(lower, upper), np.array([0.0, 0.0, 0.5]), UP)
+    polygon = outline(overlap_corners(lower, upper), np.array([0.0, 0.0, 0.5]), UP)
     assert polygon is not None
     np.testing.assert_allclose(sorted(set(polygon[:, 0].round(9))), [-0.2, 0.5])
     np.testing.assert_allclose(sorted(set(polygon[:, 1].round(9))), [-0.5, 0.1])
@@ -52,7 +51,7 @@ def test_patch_on_the_floor_is_the_part_below_it() -> None:
     s = np.sin(np.pi / 8)
     cube = placed(Box((1.0, 1.0, 1.0)), [np.cos(np.pi / 8), 0, s, 0], [0, 0, np.sqrt(0.5) - 0.07])
     floor = half_space(UP, 0.0)
-    polygon = patch_polygon(overlap_corners(floor, cube), np.zeros(3), UP)
+    polygon = outline(overlap_corners(floor, cube), np.zeros(3), UP)
     assert polygon is not None
     assert area(polygon) == pytest.approx(2 * 0.07 * 1.0)
 
@@ -76,12 +75,12 @@ def test_solids_apart_have_no_patch() -> None:
     a = placed(Box((1.0, 1.0, 1.0)), [1, 0, 0, 0], [0, 0, 0])
     b = placed(Box((1.0, 1.0, 1.0)), [1, 0.2, 0, 0], [0, 0, 2])
     assert len(overlap_corners(a, b)) == 0
-    assert patch_polygon(overlap_corners(a, b), np.zeros(3), UP) is None
+    assert outline(overlap_corners(a, b), np.zeros(3), UP) is None
 
 
 def test_points_on_a_line_have_no_patch() -> None:
     line = np.outer(np.linspace(0, 1, 5), [1.0, 2.0, 0.0])
-    assert patch_polygon(line, np.zeros(3), UP) is None
+    assert outline(line, np.zeros(3), UP) is None
 
 
 def test_disc_is_flat_and_round() -> None:

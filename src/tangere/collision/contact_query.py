@@ -24,7 +24,8 @@ CONTACT_LOCAL = 10  # 3: r, p in the tool's frame [m]
 CONTACT_ERROR = 13  # how far p and p0 may be off their surfaces [m]
 CONTACT_BODY = 14  # number of the body; floors count −1, −2, …
 CONTACT_AREA = 15  # that the point stands for, times the cosine of its normal and n [m²]
-NCONTACT = 16
+CONTACT_NAME = 16  # number of the point, the same in every query: ≥ 0 of the first body, −1 − i of
+NCONTACT = 17  # the second
 
 # ------------------------------------------------ where a body's frame is and how it moves
 POSE_POSITION = 0  # 3: [m]
@@ -100,12 +101,12 @@ def write_contact(
     p: Vec3,
     n: Vec3,
     depth: float,
-    quality: tuple[float, float, float],
+    quality: tuple[float, float, int, int],
 ) -> None:
     """One contact more, if there is room: p on the first body, n out of it, p0 = p − δ n.
 
     out: rows, how many there may be, what the query says of itself. frame: of the first body,
-    position and rotation to the world. quality: error, area, number of the second body.
+    position and rotation to the world. quality: error, area, number of the second body, name.
     """
     rows, room, state = out
     count = state[COUNT]
@@ -122,5 +123,5 @@ def write_contact(
     row[CONTACT_DEPTH] = depth
     row[CONTACT_ERROR] = quality[0]
     row[CONTACT_AREA] = quality[1]
-    row[CONTACT_BODY] = quality[2]
+    row[CONTACT_BODY], row[CONTACT_NAME] = quality[2], quality[3]
     state[COUNT] = count + 1

@@ -21,14 +21,17 @@ from tangere._ptr import PtrI4, off, ptr
 from tangere.collision.closed_surface import thickness
 from tangere.collision.field_build import (
     EDGE,
+    FAR,
     NODES,
     SIDE,
+    STEPS,
     Field,
     Tell,
     build,
     estimated_bytes,
     extent_of,
     slack,
+    trilinear,
 )
 from tangere.errors import SceneError
 from tangere.geometry.checks import show
@@ -200,9 +203,9 @@ def field_value(g: Grid, x: Vec3) -> float:
     block = g.table[((i >> 3) * g.ny + (j >> 3)) * g.nz + (k >> 3)]
     if block >= 0:
         at = NODES * block + SLAB * (i & 7) + ROW * (j & 7) + (k & 7)
-        inside = _trilinear(off(g.values, at), fx - i, fy - j, fz - k, SLAB, ROW)
+        inside = trilinear(off(g.values, at), fx - i, fy - j, fz - k, SLAB, ROW)
     else:
-        inside = _far_value(g, fx, fy, fz, i >> 3, j >> 3, k >> 3)
+        inside = _far_value(g, fx, fy, fz, i >> 2, j >> 2, k >> 2)
     beyond = ex * ex + ey * ey + ez * ez
     if beyond == 0.0:
         return inside
@@ -225,30 +228,22 @@ def _index(f: float, cells: int) -> int:
 
 
 @kernel
-def _trilinear(v: PtrF4, a: float, b: float, c: float, slab: int, row: int) -> float:
-    """Value between eight nodes, the first at v[0]; a, b, c: place between them, 0 to 1."""
-    low = (v[0] * (1.0 - c) + v[1] * c) * (1.0 - b) + (v[row] * (1.0 - c) + v[row + 1] * c) * b
-    v = off(v, slab)
-    high = (v[0] * (1.0 - c) + v[1] * c) * (1.0 - b) + (v[row] * (1.0 - c) + v[row + 1] * c) * b
-    return float(low * (1.0 - a) + high * a)
-
-
-@kernel
 def _far_value(g: Grid, fx: float, fy: float, fz: float, i: int, j: int, k: int) -> float:
     """Value in a cell without a block: its distance to the surface is the margin at least."""
-    step = 1.0 / SIDE
+    step = 1.0 / FAR
     a, b, c = step * fx - i, step * fy - j, step * fz - k
     value = _coarse_value(g, a, b, c, i, j, k)
     if value > 0.0:
-        return max(value - SIDE * g.spacing * slack(a, b, c), g.margin)
+        return max(value - FAR * g.spacing * slack(a, b, c), g.margin)
     return min(value, -g.margin)
 
 
 @kernel
 def _coarse_value(g: Grid, a: float, b: float, c: float, i: int, j: int, k: int) -> float:
-    """Value between the corners of a cell; a, b, c: place in it, 0 to 1."""
-    slab, row = (g.ny + 1) * (g.nz + 1), g.nz + 1
-    return _trilinear(off(g.coarse, i * slab + j * row + k), a, b, c, slab, row)
+    """Value between coarse nodes; a, b, c: place between them, 0 to 1."""
+    row = STEPS * g.nz + 1
+    slab = (STEPS * g.ny + 1) * row
+    return trilinear(off(g.coarse, i * slab + j * row + k), a, b, c, slab, row)
 
 
 @kernel
@@ -341,8 +336,8 @@ def _mean(v: PtrF4, at: int, s: int, t: int, w: Weights) -> float:
 
 @kernel
 def _far_gradient(g: Grid, x: Vec3) -> Vec3:
-    """∇φ by central differences over one spacing, where the field is coarse."""
-    h = g.spacing
+    """∇φ between coarse nodes: central differences over one of their spacings to each side."""
+    h = FAR * g.spacing
     s = 0.5 / h
     return (
         s * (_far_estimate(g, x, h, 0) - _far_estimate(g, x, -h, 0)),
@@ -353,16 +348,17 @@ def _far_gradient(g: Grid, x: Vec3) -> Vec3:
 
 @kernel
 def _far_estimate(g: Grid, x: Vec3, step: float, axis: int) -> float:
-    """The distance a step away along an axis, from the corners of cells; no bound [m]."""
-    inverse = 1.0 / (SIDE * g.spacing)
+    """The distance a step away along an axis, from the coarse nodes; no bound [m]."""
+    inverse = 1.0 / (FAR * g.spacing)
     fx = (x[0] + (step if axis == 0 else 0.0) - g.origin[0]) * inverse
     fy = (x[1] + (step if axis == 1 else 0.0) - g.origin[1]) * inverse
     fz = (x[2] + (step if axis == 2 else 0.0) - g.origin[2]) * inverse
-    ux, uy, uz = _clip(fx, g.nx), _clip(fy, g.ny), _clip(fz, g.nz)
-    i, j, k = min(int(ux), g.nx - 1), min(int(uy), g.ny - 1), min(int(uz), g.nz - 1)
+    nx, ny, nz = STEPS * g.nx, STEPS * g.ny, STEPS * g.nz
+    ux, uy, uz = _clip(fx, nx), _clip(fy, ny), _clip(fz, nz)
+    i, j, k = min(int(ux), nx - 1), min(int(uy), ny - 1), min(int(uz), nz - 1)
     value = _coarse_value(g, ux - i, uy - j, uz - k, i, j, k)
     ex, ey, ez = fx - ux, fy - uy, fz - uz
-    return value + SIDE * g.spacing * sqrt(ex * ex + ey * ey + ez * ez)
+    return value + FAR * g.spacing * sqrt(ex * ex + ey * ey + ez * ez)
 
 
 @kernel

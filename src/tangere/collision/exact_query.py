@@ -159,7 +159,7 @@ def search_floor(
             depth = plane[3] - dot(up, p)
             area = seen_share(t, i, into)
             if depth > -reach and area > 0.0:
-                _append(s, p, scale(-1.0, up), depth, area)
+                _append(s, p, scale(-1.0, up), depth, area, i - tree[TREE_FIRST])
 
 
 @kernel
@@ -191,11 +191,10 @@ def _look(s: Search) -> bool:
 
 
 @kernel
-def _append(s: Search, p: Vec3, n: Vec3, depth: float, area: float) -> None:
+def _append(s: Search, p: Vec3, n: Vec3, depth: float, area: float, name: int) -> None:
     """Write one contact of two surfaces that are known exactly."""
-    write_contact(
-        (s.rows, s.room, s.state), (s.position, s.axes), p, n, depth, (0.0, area, s.label)
-    )
+    quality = 0.0, area, s.label, name
+    write_contact((s.rows, s.room, s.state), (s.position, s.axes), p, n, depth, quality)
 
 
 # ------------------------------------------------ vertices
@@ -253,9 +252,10 @@ def _search_vertices(
                 continue
             p = add(turn(here, x), (here[9], here[10], here[11]))
             if of_first:
-                _append(s, p, scale(-1.0, n), -distance, area)
+                _append(s, p, scale(-1.0, n), -distance, area, i - tree[TREE_FIRST])
             else:
-                _append(s, axpy(-distance, n, p), n, -distance, area)
+                name = -1 - (i - tree[TREE_FIRST])
+                _append(s, axpy(-distance, n, p), n, -distance, area, name)
 
 
 @kernel
@@ -408,4 +408,13 @@ def _cross_edges(
             return
     # a pair that leaves over an end of an edge fades, too: the vertex takes over
     ends = 16.0 * along_a * (1.0 - along_a) * along_b * (1.0 - along_b)
-    _append(s, axpy(depth, n, p0), n, depth, area * ends)
+    name = _crossing_name(t, shapes, i, j)
+    _append(s, axpy(depth, n, p0), n, depth, area * ends, name)
+
+
+@kernel
+def _crossing_name(t: Trees, shapes: tuple[int, int], i: int, j: int) -> int:
+    """Number of a pair of ridges, counted after the vertices of the first shape."""
+    first, second = off(t.shapes, NSHAPE * shapes[0]), off(t.shapes, NSHAPE * shapes[1])
+    row, column = i - first[EDGES + TREE_FIRST], j - second[EDGES + TREE_FIRST]
+    return int(first[VERTICES + TREE_COUNT] + row * second[EDGES + TREE_COUNT] + column)

@@ -2,9 +2,9 @@
 
 Space is divided into cubic cells of 8 spacings. A cell near the surface has a block of 9³ nodes
 with their exact distances, signed by the angle-weighted pseudonormal of the nearest feature
-[BAERENTZEN2005]; all cells have a distance at their corners, exact around the surface and beyond
-passed on from corner to corner, sweeping the grid from all eight sides. So memory and time grow
-with the surface over the spacing squared, and with the number of triangles.
+[BAERENTZEN2005]; everywhere there is a coarse grid of distances, exact around the surface and
+beyond passed on from node to node, sweeping the grid from all eight corners. So memory and time
+grow with the surface over the spacing squared, and with the number of triangles.
 
 A surface of several closed parts that overlap is the union of its parts: the least of their fields.
 Where one part is buried in another nothing is left of its surface.
@@ -43,12 +43,15 @@ Tell = Callable[[float, str], None]
 SIDE = 8
 EDGE = SIDE + 1
 NODES = EDGE**3
+# Spacings between coarse nodes, and how many such steps a cell has along its side.
+FAR = 4
+STEPS = SIDE // FAR
 # Half width of the band in which values and gradients are exact, in spacings, and what the blocks
 # reach beyond it: the corners of the cell that a point of the band lies in, and one step more.
 BAND = 4.0
 BEYOND = 2.0
-# Half width of the band in which corners of cells are exact, in cells.
-FAR_BAND = 3.0
+# Half width of the band in which coarse nodes are exact, in their own spacings.
+FAR_BAND = 4.0
 # Cells that a thread fills before it says how far it is.
 TURN = 256
 
@@ -57,11 +60,12 @@ class Field(NamedTuple):
     """Signed distances around a surface: blocks of fine nodes near it, coarse nodes everywhere.
 
     | field   | meaning                                               | shape                   |
-    | values  | at the nodes of each block, C order [m]               | (b, 9, 9, 9) float32    |
+    | values  | at the nodes of each block [m]                        | (b, 9, 9, 9) float32    |
     | table   | number of a cell's block, or −1                       | (nx, ny, nz) int32      |
-    | coarse  | at the corners of the cells [m]                       | (nx+1, ny+1, nz+1) f32  |
+    | coarse  | at the coarse nodes [m]                               | (2nx+1, …) float32      |
     | origin  | first corner of the first cell [m]                    | (3,)                    |
-    | spacing | h, between nodes; cells are 8 h wide [m]              |                         |
+    | spacing | h: blocks have nodes h apart, coarse ones are 4 h     |                         |
+    |         | apart, cells are 8 h wide [m]                         |                         |
     | margin  | least distance to the surface outside all blocks [m]  |                         |
     """
 
@@ -129,7 +133,7 @@ def estimated_bytes(extent: Extent, h: float, tolerance: float = 0.0) -> float:
     thick = 2.0 * (margin_of(h, tolerance) + BEYOND * h)
     blocks = (thick * extent.area + side * extent.shadow) / side**3
     blocks = min(blocks, float(np.prod(cells)))
-    return 4.0 * (NODES * blocks + float(np.prod(cells)) + float(np.prod(cells + 1.0)))
+    return 4.0 * (NODES * blocks + float(np.prod(cells)) + float(np.prod(STEPS * cells + 1.0)))
 
 
 def build(
@@ -147,6 +151,7 @@ def build(
     told = tell or (lambda *_: None)
     told(0.0, "parts of the surface")
     margin = margin_of(h, tolerance)
+    reach = margin + h
     solids = bodies_of(points, faces)
     low = points[faces].min(axis=(0, 1)) - margin
     shape = _cells_between(low, points[faces].max(axis=(0, 1)) + margin, h)
@@ -155,16 +160,16 @@ def build(
     for solid in solids:
         # Each solid in its own window of the cells.
         corners = points[solid]
-        start = np.floor((corners.min(axis=(0, 1)) - margin - low) / (SIDE * h)).astype(np.int64)
+        start = np.floor((corners.min(axis=(0, 1)) - reach - low) / (SIDE * h)).astype(np.int64)
         start = np.clip(start, 0, shape - 1)
-        stop = start + _cells_between(low + SIDE * h * start, corners.max(axis=(0, 1)) + margin, h)
+        stop = start + _cells_between(low + SIDE * h * start, corners.max(axis=(0, 1)) + reach, h)
         stop = np.minimum(stop, shape)
         surface = surface_of(points, solid)
 
         def share(done: float, doing: str, first: int = before, size: int = len(solid)) -> None:
             told((first + done * size) / total, doing)
 
-        lattice = _lattice(low + SIDE * h * start, h, margin + h, stop - start)
+        lattice = _lattice(low + SIDE * h * start, h, reach, stop - start)
         parts.append((start, lattice, *_one_solid(surface, lattice, share)))
         surfaces.append(surface)
         before += len(solid)
@@ -193,15 +198,13 @@ def _lattice(origin: Array, h: float, reach: float, shape: LongArray) -> Lattice
 def _one_solid(
     surface: Surface, lattice: Lattice, tell: Tell
 ) -> tuple[LongArray, Single, Array, IntArray]:
-    """Cells with a block and its values, distances at all corners of cells, nearest triangles."""
+    """Cells with a block and its values, coarse distances, and nearest triangles of the latter."""
     tell(0.0, "coarse distances")
-    shape = (lattice.nx + 1, lattice.ny + 1, lattice.nz + 1)
+    shape = (STEPS * lattice.nx + 1, STEPS * lattice.ny + 1, STEPS * lattice.nz + 1)
     coarse, nearest = np.full(shape, inf), np.full(shape, -1, dtype=np.int32)
-    side = SIDE * lattice.spacing
-    origin = np.array(lattice.origin)
-    far = max(FAR_BAND * side, lattice.reach)
-    _scan_band(surface, origin, side, far, coarse, nearest)
-    _sweep(surface, origin, side, coarse, nearest, False)
+    step, origin = FAR * lattice.spacing, np.array(lattice.origin)
+    _scan_band(surface, origin, step, FAR_BAND * step, coarse, nearest)
+    _sweep(surface, origin, step, coarse, nearest, False)
     tell(0.1, "triangles near each cell")
     ends = np.zeros(lattice.nx * lattice.ny * lattice.nz, dtype=np.int64)
     _list_triangles(surface, lattice, ends, np.zeros(0, dtype=np.int32))
@@ -252,12 +255,12 @@ def _united(
     shape: LongArray,
 ) -> tuple[LongArray, Single, Array]:
     """Cells with a block, values and coarse distances of the union of several solids."""
-    coarse = np.full(shape + 1, inf)
-    nearest = np.full(shape + 1, -1, dtype=np.int32)
+    coarse = np.full(STEPS * shape + 1, inf)
+    nearest = np.full(STEPS * shape + 1, -1, dtype=np.int32)
     first = 0
     numbers = []
     for surface, (start, lattice, cells, _, own, own_nearest) in zip(surfaces, parts, strict=True):
-        window = tuple(slice(a, a + n) for a, n in zip(start, own.shape, strict=True))
+        window = tuple(slice(a, a + n) for a, n in zip(STEPS * start, own.shape, strict=True))
         closer = own < coarse[window]
         coarse[window][closer] = own[closer]
         nearest[window][closer] = own_nearest[closer] + first
@@ -265,7 +268,7 @@ def _united(
         place = np.unravel_index(cells, (lattice.nx, lattice.ny, lattice.nz))
         numbers.append(np.ravel_multi_index(tuple(np.add(place, start[:, None])), tuple(shape)))
     everything = Surface(*(np.concatenate(arrays) for arrays in zip(*surfaces, strict=True)))
-    _sweep(everything, low, SIDE * h, coarse, nearest, True)
+    _sweep(everything, low, FAR * h, coarse, nearest, True)
     together = np.unique(np.concatenate(numbers))
     values = np.full((len(together), NODES), inf, dtype=np.float32)
     places = np.stack(np.unravel_index(together, tuple(shape)), axis=1)
@@ -277,9 +280,10 @@ def _united(
         _unite(
             lattice, own_coarse, np.ascontiguousarray(places - start), own_at, own_values, values
         )
-    reach = parts[0][1].reach
+    whole = _lattice(low, h, parts[0][1].reach, shape)
+    _lower_beyond_reach(whole, coarse, places, values)
     # Single precision may have rounded what lies beyond reach
-    left = (np.abs(values) < (1.0 - 1e-6) * reach).any(axis=1)
+    left = (np.abs(values) < (1.0 - 1e-6) * whole.reach).any(axis=1)
     return together[left], values[left], coarse
 
 
@@ -476,11 +480,11 @@ def _fill_blocks(
         found[b] = _spread_signs(block)
         if not found[b]:
             continue
-        at_corners = _corners_of(coarse, i, j, k)
         for n in range(NODES):
             value = block[n]
             if abs(value) == inf:
-                value = _far_node(at_corners, n, SIDE * h, reach, value > 0.0)
+                value = _far_node(coarse, (i, j, k), n, h, reach)
+                value = max(value, reach) if block[n] > 0.0 else min(value, -reach)
             values[b, n] = value
 
 
@@ -571,40 +575,40 @@ def _sign_of(value: float, other: float) -> float:
     return 1.0 if value >= 0.0 else -1.0
 
 
-Corners = tuple[float, float, float, float, float, float, float, float]
-
-
 @kernel
-def _corners_of(coarse: Array, i: int, j: int, k: int) -> Corners:
-    """Distances at the corners of a cell, C order."""
-    return (
-        coarse[i, j, k], coarse[i, j, k + 1], coarse[i, j + 1, k], coarse[i, j + 1, k + 1],
-        coarse[i + 1, j, k], coarse[i + 1, j, k + 1], coarse[i + 1, j + 1, k],
-        coarse[i + 1, j + 1, k + 1],
-    )  # fmt: skip
-
-
-@kernel
-def _far_node(v: Corners, n: int, side: float, reach: float, outside: bool) -> float:
-    """Value of a node beyond reach, between the corners of its cell [m]."""
+def _far_node(coarse: Array, cell: tuple[int, int, int], n: int, h: float, reach: float) -> float:
+    """Value of a node of a cell beyond reach of the surface, from the coarse nodes [m]."""
     i, j, k = _place_of(n, EDGE, EDGE)
-    step = 1.0 / SIDE
-    a, b, c = step * i, step * j, step * k
-    low = (v[0] * (1.0 - c) + v[1] * c) * (1.0 - b) + (v[2] * (1.0 - c) + v[3] * c) * b
-    high = (v[4] * (1.0 - c) + v[5] * c) * (1.0 - b) + (v[6] * (1.0 - c) + v[7] * c) * b
-    middle = low * (1.0 - a) + high * a
-    if outside:
-        return max(middle - side * slack(a, b, c), reach)
-    return min(middle, -reach)
+    i, j, k = SIDE * cell[0] + i, SIDE * cell[1] + j, SIDE * cell[2] + k
+    ci = min(i // FAR, coarse.shape[0] - 2)
+    cj = min(j // FAR, coarse.shape[1] - 2)
+    ck = min(k // FAR, coarse.shape[2] - 2)
+    step = 1.0 / FAR
+    a, b, c = step * i - ci, step * j - cj, step * k - ck
+    slab, row = coarse.shape[1] * coarse.shape[2], coarse.shape[2]
+    v = off(ptr(coarse), ci * slab + cj * row + ck)
+    value = trilinear(v, a, b, c, slab, row)
+    if value > 0.0:
+        return max(value - FAR * h * slack(a, b, c), reach)
+    return min(value, -reach)
+
+
+@kernel
+def trilinear(v: PtrF4, a: float, b: float, c: float, slab: int, row: int) -> float:
+    """Value between eight nodes, the first at v[0]; a, b, c: place between them, 0 to 1."""
+    low = (v[0] * (1.0 - c) + v[1] * c) * (1.0 - b) + (v[row] * (1.0 - c) + v[row + 1] * c) * b
+    v = off(v, slab)
+    high = (v[0] * (1.0 - c) + v[1] * c) * (1.0 - b) + (v[row] * (1.0 - c) + v[row + 1] * c) * b
+    return float(low * (1.0 - a) + high * a)
 
 
 @kernel
 def slack(a: float, b: float, c: float) -> float:
-    """How far a distance may be below its trilinear value between the corners of a unit cell.
+    """How far a distance may be below its trilinear value between nodes a unit apart.
 
-    The value is a mean of the corners' with weights w; as |∇φ| ≤ 1 each of them is larger by its
-    distance r at most: Σ w r ≤ √(Σ w r²), which is the root of a sum of variances. (a, b, c): place
-    in the cell, 0 to 1.
+    The value is a mean of the nodes' with weights w; as |∇φ| ≤ 1 each of them is larger by its
+    distance r at most: Σ w r ≤ √(Σ w r²), which is the root of a sum of variances. a, b, c: place
+    between the nodes, 0 to 1.
     """
     return sqrt(a * (1.0 - a) + b * (1.0 - b) + c * (1.0 - c))
 
@@ -622,7 +626,7 @@ def _unite(
 
     places: cells of the blocks in the solid's window; own_at: which of its own blocks, or −1.
     """
-    side = SIDE * lattice.spacing
+    h, reach = lattice.spacing, lattice.reach
     for b in range(places.shape[0]):
         block = own_at[b]
         if block >= 0:
@@ -632,8 +636,17 @@ def _unite(
         i, j, k = places[b, 0], places[b, 1], places[b, 2]
         if not (0 <= i < lattice.nx and 0 <= j < lattice.ny and 0 <= k < lattice.nz):
             continue  # at least a margin away from this solid
-        at_corners = _corners_of(coarse, i, j, k)
-        outside = at_corners[0] > 0.0
         for n in range(NODES):
-            far = _far_node(at_corners, n, side, lattice.reach, outside)
-            values[b, n] = min(values[b, n], far)
+            values[b, n] = min(values[b, n], _far_node(coarse, (i, j, k), n, h, reach))
+
+
+@kernel
+def _lower_beyond_reach(lattice: Lattice, coarse: Array, places: LongArray, values: Single) -> None:
+    """Lower nodes that no solid reaches to what solids allow whose windows end before them."""
+    h, reach = lattice.spacing, lattice.reach
+    for b in range(places.shape[0]):
+        cell = (places[b, 0], places[b, 1], places[b, 2])
+        for n in range(NODES):
+            if values[b, n] > reach:
+                far = _far_node(coarse, cell, n, h, reach)
+                values[b, n] = min(values[b, n], max(far, reach))

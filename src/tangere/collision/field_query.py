@@ -84,7 +84,7 @@ class Solids(NamedTuple):
     | field  | meaning                                             | shape            |
     | values | of the blocks of all fields                         | (…,) float32     |
     | tables | numbers of the blocks, of all fields                | (…,) int32       |
-    | coarse | distances at the corners of cells, of all fields    | (…,) float32     |
+    | coarse | distances at the coarse nodes of all fields         | (…,) float32     |
     | grids  | first value, table entry, corner; nx, ny, nz        | (s, 6) int64     |
     | places | origin, spacing, margin of each field               | (s, 5)           |
     | points | of all shapes                                       | (…, NPOINT)      |
@@ -114,6 +114,9 @@ class Solids(NamedTuple):
 
 def with_stand_ins(solids: Solids, tolerance: float) -> Solids:
     """The same with stand-ins behind the points of each shape, and room for where it was.
+
+    Without them every point answers for itself, and what went through a thin part since the last
+    query is not known.
 
     Args:
         solids: Fields and points of all shapes.
@@ -254,20 +257,23 @@ class Points(NamedTuple):
     links: PtrI8
     nodes: PtrF8
     area: float
-    was: int
+    levels: bool  # whether there are stand-ins
+    was: int  # row, from the first point, of where the shape was; −1: that is not remembered
 
 
 @kernel
 def points_view(s: Solids, shape: int) -> Points:
     """Points of one shape."""
     first, node = s.starts[shape, 0], s.starts[shape, 1]
+    levels = s.was.shape[0] > 0
     return Points(
         off(ptr(s.points), NPOINT * first),
         off(ptr(s.balls), NBALL * node),
         off(ptr(s.links), NLINK * node),
-        off(ptr(s.nodes), NNODE * node),
+        off(ptr(s.nodes), NNODE * node if levels else 0),
         s.areas[shape],
-        s.was[shape],
+        levels,
+        s.was[shape] if levels else -1,
     )
 
 
@@ -310,8 +316,9 @@ def _search(
     """
     now = local_f8(12)
     _relative(off(s.turns, 12 * pair[0]), off(s.turns, 12 * pair[1]), now)
-    was = off(s.memory, NTURN * (memory + points.was))
-    known = not target.flat and was[WAS_STAMP] == s.state[STAMP] - 1
+    remembers = points.was >= 0 and not target.flat
+    was = off(s.memory, NTURN * (memory + points.was) if remembers else 0)
+    known = remembers and was[WAS_STAMP] == s.state[STAMP] - 1
     motion = Motion(now, was, known)
     reach = s.reach
     if not target.flat:
@@ -334,8 +341,8 @@ def _search(
             continue
         spent = s.state[VISITED] > s.budget
         first, last = link[FIRST], link[LAST]
-        level = off(points.nodes, NNODE * node)
-        if level[STAND_IN] >= 0.0 and not spent:
+        level = off(points.nodes, NNODE * node if points.levels else 0)
+        if points.levels and level[STAND_IN] >= 0.0 and not spent:
             fine = _fineness(s, points, target, now, level, (first, last), how[1])
             if fine < 0.0:
                 continue
@@ -360,7 +367,7 @@ def _search(
             s.state[VISITED] += 1
             found = _touch(s, points, target, motion, pair, memory, (i, share, 0.0), how[0])
             beyond = max(beyond, found)
-    if not target.flat:
+    if remembers:
         for k in range(12):
             was[k] = now[k]
         was[WAS_STAMP], was[WAS_BEYOND] = s.state[STAMP], beyond
@@ -459,7 +466,8 @@ def _touch(
         n = scale(-1.0, n)
     else:
         p = axpy(depth, n, p)
-    quality = (error, facing * share * points.area, float(s.label))
+    name = i if of_first else -1 - i
+    quality = error, facing * share * points.area, s.label, name
     write_contact((s.rows, s.room, s.state), (s.position, s.axes), p, n, depth, quality)
     return beyond
 

@@ -91,6 +91,8 @@ class Method:
     controls: tuple[Control, ...] = ()
     material_factors: frozenset[str] = MATERIAL_FACTORS
     """What of the materials has an effect on its contacts; of `MATERIAL_FACTORS`."""
+    held_factors: frozenset[str] | None = None
+    """The same where nothing but a tool in a hand moves; None: no less."""
     per_area: Callable[[Any], bool] = _never
     """(options): whether materials give stiffness and damping per area [N/m³, N s/m³]."""
     check: Callable[[Scene, Any, str], None] | None = None
@@ -172,8 +174,9 @@ class Method:
         """
         held = {tool.index for tool in scene.tools}
         others = any(not body.fixed and body.index not in held for body in scene.bodies)
-        if self.steppers or not others:
-            return self.material_factors
+        held_alone = self.material_factors if self.held_factors is None else self.held_factors
+        if not others:
+            return held_alone if held else self.material_factors
         return self.material_factors | self.mover.material_factors
 
 

@@ -17,7 +17,8 @@ from tangere.friction.problem import Problem, dense_problem, new_scratch
 from tangere.friction.solver import solve_problem
 from tangere.maths.vec import Array
 from tangere.steppers.profile import Profile
-from tangere.steppers.signorini import CORRECT, DELASSUS, SOLVE, SignoriniStepper
+from tangere.steppers.signorini import SignoriniStepper
+from tangere.steppers.unilateral import CORRECT, DELASSUS, SOLVE
 
 Hand: TypeAlias = Callable[[float], tuple[float, float, float]]
 

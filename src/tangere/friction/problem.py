@@ -8,8 +8,9 @@ a force or an impulse. The laws of every contact:
     Coulomb     |r_t| ≤ μ r_n,   and   u_t ≠ 0  ⇒  r_t = −μ r_n u_t/|u_t|
 
 W is stored in one of three ways: dense; its 3 x 3 blocks that are not zero; or, for rigid bodies,
-the contacts' Jacobians, W = Σ_b J_b C_b J_bᵀ. Everything that follows is written once for all three
-on top of a vector y that forces move: W r itself, or the displacements of the bodies. `spread` adds
+the contacts' Jacobians and what each contact yields to its normal force, W = Σ J C Jᵀ + diag c.
+Everything that follows is written once for all three on top of a vector y that forces move: W r
+itself, or the displacements of the bodies and what the contacts yield. `spread` adds
 a force to y, `motion_of` reads u of a contact from it.
 """
 
@@ -62,6 +63,7 @@ class Problem(NamedTuple):
     | starts   | `DENSE`    | first block of each block row (m+1) | `BODIES`, number of bodies    |
     | columns  | –          | contact of each block's columns,    | body of both sides (2m,);     |
     |          |            | the diagonal included (b,)          | −1: fixed                     |
+    | soft     | –          | –                                   | c of each contact (m,)        |
 
     q (3m) is u without contact forces, mu (m) are the coefficients of friction. J (3 x 6, row by
     row) is the motion along n, t1, t2 by the body's displacement, with the sign of its side.
@@ -71,6 +73,7 @@ class Problem(NamedTuple):
     response: Array
     starts: IntArray
     columns: IntArray
+    soft: Array
     q: Array
     mu: Array
 
@@ -131,7 +134,7 @@ def new_scratch(contacts: int, bodies: int = 0, unknowns: int | None = None) -> 
             problem has more, the sweeps go on without it.
     """
     m = contacts
-    y = max(3 * m, 6 * bodies)
+    y = max(3 * m, 6 * bodies + m)
     n = min(3 * m, MOST_UNKNOWNS) if unknowns is None else unknowns
     return Scratch(
         local=np.zeros((m, NL)),
@@ -153,7 +156,7 @@ def new_scratch(contacts: int, bodies: int = 0, unknowns: int | None = None) -> 
 
 def dense_problem(W: Array, q: Array, mu: Array) -> Problem:
     """The problem of a dense W; nothing is copied that is in order already."""
-    return _problem(W, np.zeros((1, 18)), np.array([DENSE]), np.zeros(1), q, mu)
+    return _problem(W, np.zeros((1, 18)), np.array([DENSE]), np.zeros(1), np.zeros(1), q, mu)
 
 
 def block_problem(W: Any, q: Array, mu: Array) -> Problem:
@@ -170,13 +173,18 @@ def block_problem(W: Any, q: Array, mu: Array) -> Problem:
     data = np.zeros((len(places), 9))
     np.add.at(data, at, np.concatenate([blocks.data, own.data]).reshape(-1, 9))
     starts = np.searchsorted(places, m * np.arange(m + 1))
-    return _problem(data, np.zeros((1, 18)), starts, places % m, q, mu)
+    return _problem(data, np.zeros((1, 18)), starts, places % m, np.zeros(1), q, mu)
 
 
 def body_problem(
-    jacobian: Array, compliance: Array, bodies: IntArray, q: Array, mu: Array
+    jacobian: Array,
+    compliance: Array,
+    bodies: IntArray,
+    q: Array,
+    mu: Array,
+    soft: Array | None = None,
 ) -> Problem:
-    """The problem of rigid bodies, W = Σ_b J_b C_b J_bᵀ, which is never formed.
+    """The problem of rigid bodies, W = Σ_b J_b C_b J_bᵀ + diag c, which is never formed.
 
     Args:
         jacobian: J of both sides of every contact, shape (m, 2, 3, 6).
@@ -184,15 +192,23 @@ def body_problem(
         bodies: Body of both sides; −1: fixed, its J does not count, shape (m, 2).
         q: Motion without contact forces, shape (3m,).
         mu: Coefficients of friction, shape (m,).
+        soft: c, what each contact yields to its normal force, shape (m,); None: nothing.
     """
     J = np.asarray(jacobian, float)
     response = J @ np.asarray(compliance, float)[np.maximum(bodies, 0)]
     starts = np.array([BODIES, len(compliance)])
-    return _problem(J.reshape(-1, 18), response.reshape(-1, 18), starts, bodies.ravel(), q, mu)
+    c = np.zeros(len(mu)) if soft is None else soft
+    return _problem(J.reshape(-1, 18), response.reshape(-1, 18), starts, bodies.ravel(), c, q, mu)
 
 
 def _problem(
-    W: Array, response: Array, starts: NDArray[Any], columns: NDArray[Any], q: Array, mu: Array
+    W: Array,
+    response: Array,
+    starts: NDArray[Any],
+    columns: NDArray[Any],
+    soft: Array,
+    q: Array,
+    mu: Array,
 ) -> Problem:
     """The arrays as kernels take them: one type of problem, whatever its storage."""
 
@@ -202,13 +218,21 @@ def _problem(
     def ints(array: NDArray[Any]) -> IntArray:
         return np.require(array, np.int32, ["C", "W"])
 
-    return Problem(floats(W), floats(response), ints(starts), ints(columns), floats(q), floats(mu))
+    return Problem(
+        floats(W),
+        floats(response),
+        ints(starts),
+        ints(columns),
+        floats(soft),
+        floats(q),
+        floats(mu),
+    )
 
 
 @kernel
 def motion_size(p: Problem, m: int) -> int:
     """Length of y."""
-    return 6 * p.starts[1] if p.starts[0] == BODIES else 3 * m
+    return 6 * p.starts[1] + m if p.starts[0] == BODIES else 3 * m
 
 
 @kernel
@@ -216,7 +240,7 @@ def moved(p: Problem, c: int, y: PtrF8) -> Vec3:
     """W r of contact c."""
     if p.starts[0] != BODIES:
         return y[3 * c], y[3 * c + 1], y[3 * c + 2]
-    n, t1, t2 = 0.0, 0.0, 0.0
+    n, t1, t2 = y[6 * p.starts[1] + c], 0.0, 0.0
     for side in range(2 * c, 2 * c + 2):
         body = p.columns[side]
         if body >= 0:
@@ -249,6 +273,7 @@ def spread(p: Problem, m: int, c: int, delta: Vec3, y: PtrF8) -> None:
             y[i] += n * a[i] + t1 * b[i] + t2 * d[i]
         return
     if p.starts[0] == BODIES:
+        y[6 * p.starts[1] + c] += p.soft[c] * n
         for side in range(2 * c, 2 * c + 2):
             body = p.columns[side]
             if body >= 0:
@@ -280,6 +305,7 @@ def _own_block(p: Problem, m: int, c: int, local: PtrF8) -> None:
     if p.starts[0] == BODIES:
         for i in range(6):
             local[L_NN + i] = 0.0
+        local[L_NN] = p.soft[c]
         for one in range(2 * c, 2 * c + 2):
             for two in range(2 * c, 2 * c + 2):
                 if p.columns[one] >= 0 and p.columns[one] == p.columns[two]:

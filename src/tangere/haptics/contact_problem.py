@@ -10,7 +10,7 @@ problem is solved again for the tool where it is now:
 
 Slips count from the state of the packet, so that friction is not added up twice. Along a curved
 surface the normal turns with the slip, by the Hessian of the gap that comes with each contact (see
-`contact.signorini.contact_rows`); how far, the forces of the tick before tell. A tool that is its
+`contact.unilateral.contact_rows`); how far, the forces of the tick before tell. A tool that is its
 hand (direct coupling) moves as told: there dt² J S⁻¹ Jᵀ is a spring as stiff as may be displayed.
 After Saupin, Duriez and Cotin (2008) and the contact method of [DURIEZ2006].
 """
@@ -195,7 +195,13 @@ def _solve(
         return 0.0, 0, 0
     f, mark = off(r.forces, 1), r.forces
     problem = Problem(
-        local_f8(ENTRIES), local_f8(1), local_i4(2), local_i4(1), local_f8(ROWS), local_f8(CONTACTS)
+        local_f8(ENTRIES),
+        local_f8(1),
+        local_i4(2),
+        local_i4(1),
+        local_f8(1),
+        local_f8(ROWS),
+        local_f8(CONTACTS),
     )
     problem.starts[0] = DENSE
     scratch = Scratch(

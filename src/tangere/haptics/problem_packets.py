@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, local_f8, local_i4, off, pointers, ptr
-from tangere.contact.signorini.contact_rows import vec
-from tangere.contact.signorini.delassus import set_block
-from tangere.contact.signorini.problem import (
+from tangere.contact.unilateral.contact_rows import vec
+from tangere.contact.unilateral.delassus import set_block
+from tangere.contact.unilateral.problem import (
     CF_CURVATURE,
     CF_EXPECTED_SLIP,
     CF_FORCE,

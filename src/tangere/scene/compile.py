@@ -10,7 +10,8 @@ import numpy as np
 from tangere.errors import SceneError
 from tangere.geometry.curve import NC, Curve
 from tangere.geometry.polyhedron import Polyhedron
-from tangere.geometry.shapes import Shape
+from tangere.geometry.shapes import Compound, Convex, Mesh, Shape
+from tangere.geometry.tetmesh import TetMesh
 from tangere.maths.rotations import quat_product, quaternion_of, rotation_of
 from tangere.maths.vec import Array
 from tangere.model import (
@@ -60,10 +61,15 @@ class Compiled(NamedTuple):
     offset: Array  # the same in principal axes [m], shape (n, 3)
     principal: Array  # quaternion of each principal frame in the shape frame, shape (n, 4)
     bodies: tuple[Body, ...]  # what they were made from
+    whole: tuple[bool, ...]  # of each body: its one part is the box around its surface
 
 
-def compile_scene(scene: Scene) -> Compiled:
-    """Arrays of a scene, ready to run."""
+def compile_scene(scene: Scene, *, whole: bool = False) -> Compiled:
+    """Arrays of a scene, ready to run.
+
+    whole: bodies that are more than one convex part are not taken apart: their only part is the
+    box around their surface, for the search for pairs.
+    """
     n, f = len(scene.bodies), len(scene.floors)
     mass = np.full(n + f, np.inf)
     inv_mass = np.zeros(n + f)
@@ -78,6 +84,7 @@ def compile_scene(scene: Scene) -> Compiled:
     part_hull: list[int] = []
     part_start = [0]
     face_area = np.full(n + f, np.inf)
+    boxed = tuple(whole and is_whole(body.shape) for body in scene.bodies)
     for i, body in enumerate(scene.bodies):
         axes = np.eye(3)
         if not body.fixed:
@@ -97,10 +104,11 @@ def compile_scene(scene: Scene) -> Compiled:
         if not body.fixed:
             state.momentum[i] = rotation @ (inertia[i] * (rotation.T @ state.omega[i]))
         if body.elastic is None:  # what is soft has no rigid parts
+            shape = _box_around(body.shape) if boxed[i] else body.shape
             if id(body.shape) not in areas:
-                areas[id(body.shape)] = _largest_face(body.shape)
+                areas[id(body.shape)] = _largest_face(shape)
             face_area[i] = areas[id(body.shape)]
-            for piece, curve in zip(body.shape.parts(), body.shape.curves(), strict=True):
+            for piece, curve in zip(shape.parts(), shape.curves(), strict=True):
                 part_body.append(i)
                 part_hull.append(hulls.add(piece, curve, centre[i], axes))
         part_start.append(len(part_body))
@@ -147,6 +155,21 @@ def compile_scene(scene: Scene) -> Compiled:
         np.einsum("nji,nj->ni", rotation_of(principal), centre),
         principal,
         tuple(scene.bodies),
+        boxed,
+    )
+
+
+def is_whole(shape: Shape) -> bool:
+    """Whether a shape may be more than one convex part, without taking it apart."""
+    return isinstance(shape, Compound | Mesh | TetMesh)
+
+
+def _box_around(shape: Shape) -> Convex:
+    """The box around a shape's surface."""
+    vertices, _ = shape.surface()
+    low, high = vertices.min(axis=0), vertices.max(axis=0)
+    return Convex(
+        [(x, y, z) for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])]
     )
 
 

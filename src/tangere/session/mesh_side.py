@@ -1,13 +1,14 @@
 """The contact side of a session with the penalty method: tools against distance fields.
 
 Meshes need no convex pieces here: a tool touches bodies and floors through their distance fields
-(`contact.penalty`), and gets planes. Bodies among each other move by the volume method as ever;
-what the tool does to them is an impulse before their step, the reaction of its planes. So the scene
-knows its tools as bodies without a shape, which touch nothing.
+(`contact.penalty`), and gets planes with friction. Bodies among each other move by the step of the
+same method; what the tool does to them is an impulse before it, the reaction of its planes. So the
+scene knows its tools as bodies without a shape, which touch nothing.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,9 @@ from tangere.contact.penalty.tool_contact import PenaltyContact
 from tangere.contact_planes import (
     MAX_PLANES,
     NPLANE,
+    PLANE_FRICTION,
+    PLANE_HOLD,
+    PLANE_NAME,
     PLANE_NORMAL,
     PLANE_POINT,
     PLANE_TOLERANCE,
@@ -54,7 +58,7 @@ from tangere.haptics.layout import (
 )
 from tangere.maths.rotations import quaternion_of, rotation_of
 from tangere.scene.compile import principal_frame
-from tangere.scene.scene import Body, Scene, Tool
+from tangere.scene.scene import Body, Floor, Scene, Tool
 from tangere.session.tool_side import ToolSide
 from tangere.simulation import Simulation
 from tangere.steppers.stepper import CONTACT_COLUMNS
@@ -101,7 +105,7 @@ class MeshSide(ToolSide):
             rigs: Where states come from and packets go.
         """
         super().__init__(scene, dt, rigs)
-        self.simulation = Simulation(_without_tools(scene), dt=dt)
+        self.simulation = Simulation(_without_tools(scene), method=method, dt=dt)
         self._others = [body for body in scene.bodies if not isinstance(body, Tool)]
         self._grips = [self.simulation.hold(tool.index) for tool in self.tools]
         self._others_held = [self.simulation.hold(body.index) for body in self._others]
@@ -114,6 +118,10 @@ class MeshSide(ToolSide):
                 method,
                 tool_frame=_frame(tool),
                 body_frames=[_frame(body) for body in self._others],
+                friction=[
+                    *(_friction(tool, body) for body in self._others),
+                    *(_friction(tool, floor) for floor in scene.floors),
+                ],
             )
             for tool in self.tools
         ]
@@ -150,8 +158,10 @@ class MeshSide(ToolSide):
         table["point"] = position + planes[:, at] @ rotation_of(quaternion).T
         table["normal"] = planes[:, PLANE_NORMAL : PLANE_NORMAL + 3]
         table["depth"] = planes[:, CLUSTER_DEPTH] + planes[:, PLANE_TOLERANCE]
-        table["force"] = planes[:, CLUSTER_FORCE, None] * table["normal"]
-        table["sticking"] = True
+        hold = planes[:, PLANE_HOLD : PLANE_HOLD + 3]
+        table["force"] = planes[:, CLUSTER_FORCE, None] * table["normal"] - hold
+        limit = planes[:, PLANE_FRICTION] * planes[:, CLUSTER_FORCE]
+        table["sticking"] = np.linalg.norm(hold, axis=1) < limit * (1.0 - 1e-9)
         return table
 
     def _push(self) -> None:
@@ -176,6 +186,7 @@ def write_packet(
     packet_out[PACKET_DAMPING : PACKET_DAMPING + 36] = found.damping.ravel()
     rows = packet_out[PACKET_PLANES:].reshape(MAX_PLANES, NPLANE)
     rows[: len(planes)] = planes[:, :NPLANE]
+    rows[: len(planes), PLANE_NAME] = 0.0  # friction goes on as in PLANE_HOLD
 
 
 def _frame(body: Body) -> tuple[Array, Array]:
@@ -183,6 +194,15 @@ def _frame(body: Body) -> tuple[Array, Array]:
     if body.fixed:
         return np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
     return body.centre, quaternion_of(principal_frame(body.inertia)[1])
+
+
+def _friction(tool: Tool, other: Body | Floor) -> tuple[float, float]:
+    """Static and kinetic friction of two materials: geometric means."""
+    a, b = tool.material, other.material
+    return (
+        math.sqrt(a.static_friction * b.static_friction),
+        math.sqrt(a.kinetic_friction * b.kinetic_friction),
+    )
 
 
 def _without_tools(scene: Scene) -> Scene:

@@ -54,6 +54,7 @@ from tangere.model import (
     new_tree,
 )
 from tangere.solver import REPORT_PASSES, REPORT_RESIDUAL, REPORT_SOLVES, new_solver
+from tangere.steppers.patches import Patch, patches_of_elements, patches_of_points
 from tangere.steppers.profile import Profile, StageTimes
 from tangere.steppers.stepper import CONTACT_COLUMNS, Audit, Energy, Stepper
 from tangere.steppers.threads import Threads, thread_count
@@ -170,6 +171,10 @@ class RigidStepper:
         table["area"] = floats[:, PF_AREA]
         table["sticking"] = ints[:, PI_MODE] == STICK
         return table
+
+    def patches(self) -> list[Patch]:
+        """Outlines of the points that press."""
+        return patches_of_points(self.contacts())
 
     def pair_rows(self) -> IntArray:
         """Slots of all pairs in the list, in its order."""
@@ -309,6 +314,12 @@ class ImplicitStepper(RigidStepper):
             float(self.arrays.state.ledger[:LEDGER_WORK].sum()),
             self.dt,
         )
+
+    def patches(self) -> list[Patch]:
+        """The polygons over which forces are integrated; of single points, their outlines."""
+        if self.options.single_point:
+            return super().patches()
+        return patches_of_elements(self.arrays.work.solver.elements, self.arrays.sizes.bodies)
 
     def audit(self) -> Audit:
         """Energy books and solver report of the last step."""

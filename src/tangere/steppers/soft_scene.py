@@ -10,7 +10,7 @@ from tangere.bodies.soft import new_soft_bodies, new_soft_state
 from tangere.collision.feature_pairs import new_feature_pairs
 from tangere.collision.surfaces import build_surfaces
 from tangere.collision.thinning import new_thin_scratch
-from tangere.contact.signorini.problem import (
+from tangere.contact.unilateral.problem import (
     NSP,
     ON_FLOOR,
     ON_SOLID,

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tangere.elements.contact_law import Law
     from tangere.maths.vec import Array
     from tangere.scene.compile import Compiled
+    from tangere.steppers.patches import Patch
     from tangere.steppers.profile import Profile
 
 CONTACT_COLUMNS = np.dtype(
@@ -78,6 +79,9 @@ class Stepper(Protocol):
 
     def contacts(self) -> NDArray[np.void]:
         """The contacts that pressed in the last step, rows of `CONTACT_COLUMNS`."""
+
+    def patches(self) -> list[Patch]:
+        """Where bodies touched in the last step, as polygons."""
 
     def wrench_on(self, body: int) -> Array:
         """Force [N] and torque [N m] of all contacts at a body's centre, last step."""

@@ -126,7 +126,7 @@ def stability(built: Built) -> Verdict:
     settings, simulation = built.settings, built.simulation
     if "stiffness" not in methods[settings.method].mover.material_factors:
         return Verdict("stable", RIGID_CONTACTS, "Stable: there are no contact springs.")
-    implicit = simulation.integrator == "implicit"
+    implicit = simulation.integrator != "explicit"
     per_area = _per_area(settings, built.scene)
     bodies = _touching(built.scene, settings)
     worst: Load | None = None

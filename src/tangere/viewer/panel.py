@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tangere.contact.method import methods
 from tangere.maths.vec import Array
 from tangere.viewer.frame import RECORD_FAILED, RECORD_RUNS, Verdict
 from tangere.viewer.live import SMALL, Live, si
@@ -254,7 +255,8 @@ class Panel:
     def _bind_bodies(self, description: Description) -> None:
         """Draw another scene, and let the mouse choose and pull its bodies."""
         bodies = description.scene.bodies
-        batches = self._stage.load(description.scene, description.tools)
+        pieces = "hull" in methods[description.settings.method].parts
+        batches = self._stage.load(description.scene, description.tools, pieces=pieces)
         self._tools.load(description)
         if description.tools:  # what a hand holds and pushes is not pulled by the mouse as well
             self._chosen = None

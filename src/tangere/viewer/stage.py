@@ -15,18 +15,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tangere.geometry.outline import disc, outline
 from tangere.geometry.shapes import Mesh
 from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
 from tangere.viewer.outlines import (
     Edges,
     crisp,
-    disc,
     edges_of,
     fans,
     half_space,
     overlap_corners,
-    patch_polygon,
     rim,
     round_up,
     zigzag,
@@ -101,6 +100,7 @@ class Stage:
         self._nodes: list[Any] = []
         self._batches: list[Batch] = []
         self._edges: dict[int, list[Edges]] = {}
+        self._pieces = True
         self._patch_nodes: list[Any] = []
         self._see_through = True
         self._chosen: int | None = None
@@ -140,18 +140,22 @@ class Stage:
 
     # ------------------------------------------------------------------ a new scene
 
-    def load(self, scene: Scene, tools: Sequence[Sheet] = ()) -> list[Batch]:
+    def load(
+        self, scene: Scene, tools: Sequence[Sheet] = (), *, pieces: bool = True
+    ) -> list[Batch]:
         """Draw another scene from its start; returns its batches of rigid bodies.
 
         Args:
             scene: With all bodies.
             tools: Those that hands hold.
+            pieces: Whether contacts are those of convex pieces, whose overlaps can be drawn; else a
+                contact is drawn as large as the area that it stands for.
         """
         for node in self._nodes:
             node.remove()
         self._nodes, self._batches = [], []
         self._sent.clear()
-        self._scene = scene
+        self._scene, self._pieces = scene, pieces
         index = {body.name: body.index for body in scene.bodies}
         self._tools = np.array([index[tool.name] for tool in tools], dtype=np.int64)
         surfaces = [body.shape.surface() for body in scene.bodies]
@@ -432,7 +436,7 @@ class Stage:
         for rank, row in enumerate(contacts):
             point, normal = np.asarray(row["point"]), np.asarray(row["normal"])
             polygon = None
-            if rank < MOST_POLYGONS and row["area"] > 0.0:
+            if self._pieces and rank < MOST_POLYGONS and row["area"] > 0.0:
                 a, b = solids(int(row["body_a"])), solids(int(row["body_b"]))
                 polygon = _nearest_patch(a, b, point, normal)
             if polygon is None:
@@ -560,7 +564,7 @@ def _nearest_patch(a: list[Edges], b: list[Edges], point: Array, normal: Array) 
     best, nearest = None, np.inf
     for piece_a in a:
         for piece_b in b:
-            polygon = patch_polygon(overlap_corners(piece_a, piece_b), point, normal)
+            polygon = outline(overlap_corners(piece_a, piece_b), point, normal)
             if polygon is None:
                 continue
             distance = float(np.linalg.norm(polygon.mean(axis=0) - point))

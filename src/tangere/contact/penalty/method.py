@@ -9,8 +9,16 @@ from tangere.contact.penalty.options import Penalty
 
 if TYPE_CHECKING:
     from tangere.haptics.layout import Rig
+    from tangere.scene.compile import Compiled
     from tangere.scene.scene import Scene
     from tangere.session.tool_side import ToolSide
+    from tangere.steppers.stepper import Stepper
+
+
+def _stepper(arrays: Compiled, options: Penalty, stepper: str, dt: float) -> Stepper:
+    from tangere.steppers.penalty import PenaltyStepper
+
+    return PenaltyStepper(arrays, options, dt)
 
 
 def _tool_side(scene: Scene, options: Penalty, dt: float, rigs: list[Rig]) -> ToolSide:
@@ -33,12 +41,12 @@ METHOD = Method(
     "a few planes that the servo knows.",
     paper="OTADUY2005",
     citation="Otaduy & Lin, World Haptics Conference (2005)",
-    steppers=(),
-    stepper=None,
+    steppers=("penalty",),
+    stepper=_stepper,
     tool_side=_tool_side,
     warm_up=_warm_up,
     parts=frozenset({"field", "plane"}),
-    material_factors=frozenset(),
+    held_factors=frozenset({"friction"}),
     controls=(
         Control(
             "stiffness",

@@ -33,6 +33,8 @@ class Penalty:
         budget: Nodes and points looked at in one query; beyond, it is answered coarsely.
         engine: How contacts are found: "sdf", points in distance fields, both ways; "exact",
             closest points of the triangles; "levels", convex pieces as fine as the contact needs.
+        contacts: Of two bodies beside the tool, at most; those furthest apart are kept.
+        recovery_speed: Bodies beside the tool that overlap are pushed apart no faster [m/s].
         error: Of "levels": largest error of the surface, spread over the contact area, as a share
             of the tool's radius.
     """
@@ -48,6 +50,8 @@ class Penalty:
     budget: int = BUDGET
     engine: Engine = "sdf"
     error: float = 0.01
+    contacts: int = 16
+    recovery_speed: float = 0.1
 
     def __post_init__(self) -> None:
         """Check every number."""
@@ -60,6 +64,11 @@ class Penalty:
             ("samples", integer(self.samples, "Penalty samples", 16, 1_000_000)),
             ("budget", integer(self.budget, "Penalty budget", 16, 1_000_000_000)),
             ("error", positive(self.error, "Penalty error")),
+            ("contacts", integer(self.contacts, "Penalty contacts", 3, 1000)),
+            (
+                "recovery_speed",
+                number(self.recovery_speed, "Penalty recovery_speed", least=0.0),
+            ),
         ):
             object.__setattr__(self, name, value)
         if self.spacing is not None:

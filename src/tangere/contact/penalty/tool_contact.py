@@ -5,8 +5,8 @@ its field. Every point closer than the tolerance is a contact (p, p0, n, δ): p 
 the scene, n out of the tool into the scene, δ = n·(p − p0), negative while apart. `clusters` turns
 the contacts into at most sixteen planes, the form in which a haptic loop takes them [OTADUY2005].
 
-The method is made for tools of complex shape held by a haptic device. There is no friction,
-and nobody adds any: each plane carries its name and body, which is what that would need.
+The method is made for tools of complex shape held by a haptic device. `friction` gives the planes
+friction, which the paper does without.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ from tangere.contact.penalty.clusters import (
 from tangere.contact.penalty.contacts import (
     CLUSTER_DEPTH,
 )
+from tangere.contact.penalty.friction import Friction, add_friction, new_friction
 from tangere.contact.penalty.options import Penalty
 from tangere.errors import SceneError
 from tangere.geometry.checks import number, unit, vector
@@ -132,6 +133,7 @@ class PenaltyContact:
         *,
         tool_frame: Frame | None = None,
         body_frames: Sequence[Frame | None] | None = None,
+        friction: Sequence[tuple[float, float]] | None = None,
     ) -> None:
         """Build the fields and points, or take them from the cache, and make all arrays.
 
@@ -144,6 +146,8 @@ class PenaltyContact:
                 and contact points of the tool refer to, such as its principal frame; None: the
                 shape's frame itself.
             body_frames: The same for each body.
+            friction: Static and kinetic coefficient with each body, then with each floor; None:
+                none.
         """
         self.options = Penalty() if options is None else options
         shapes = [tool, *bodies]
@@ -153,14 +157,16 @@ class PenaltyContact:
                 f"PenaltyContact body_frames: {len(frames) - 1} for {len(bodies)} bodies; "
                 "give one frame or None for each"
             )
-        self.solids, number_of = self._gather(shapes)
+        names = ["Tool", *(f"Body {i}" for i in range(len(bodies)))]
+        solids, number_of = gather(shapes, self.options, names)
+        self.solids = with_stand_ins(solids, self.options.tolerance)
         counts = np.diff(self.solids.starts[:, 0], append=len(self.solids.points))
         of_tool, of_body = counts[number_of[0]], counts[number_of[1:]]
         sizes = np.stack((np.full(len(bodies), of_tool), of_body), axis=1).ravel()
         ends = np.cumsum(sizes)
         self.placed = Placed(
             number_of,
-            np.array([_inverse_frame(frame) for frame in frames]),
+            np.array([inverse_frame(frame) for frame in frames]),
             np.zeros((len(shapes), NPOSE)),
             np.zeros((len(shapes) + 1, 12)),
             np.array([_floor(floor) for floor in floors]).reshape(-1, 4),
@@ -173,7 +179,15 @@ class PenaltyContact:
         self.rows = np.zeros((MAX_CONTACTS, NCONTACT))
         self.tally = np.zeros(NTALLY, dtype=np.int64)
         self.clusters: Clusters = new_clusters(MAX_CONTACTS)
-        self.response: Response = new_response(len(bodies) + len(floors))
+        partners = len(bodies) + len(floors)
+        self.response: Response = new_response(partners)
+        mu = np.zeros((partners, 2)) if friction is None else np.array(friction, np.float64)
+        if mu.shape != (partners, 2):
+            raise SceneError(
+                f"PenaltyContact friction: {len(mu)} pairs for {partners} bodies and floors; "
+                "give static and kinetic friction for each"
+            )
+        self.friction: Friction = new_friction(mu, len(bodies))
         vertices, _ = tool.surface()
         centre = np.zeros(3) if tool_frame is None else np.asarray(tool_frame[0], dtype=np.float64)
         self.radius = float(np.linalg.norm(vertices - centre, axis=1).max())
@@ -242,6 +256,7 @@ class PenaltyContact:
             self.tally,
             self.clusters,
             self.response,
+            self.friction,
             (o.tolerance, o.blend, period, self.radius, self._farthest),
             (o.budget, o.clusters, 1 if o.sharing == "shared" else 0),
         )
@@ -253,6 +268,7 @@ class PenaltyContact:
         self.tally[:] = 0
         self.clusters.state[:] = 0
         self.clusters.centroids[:] = 0.0
+        self.friction.known[:] = 0.0
 
     @property
     def contacts(self) -> ContactSet:
@@ -291,44 +307,42 @@ class PenaltyContact:
             whose = "the tool" if row == 0 else f"body {row - 1}"
             raise SceneError(f"PenaltyContact: pose or motion of {whose} is not finite")
 
-    def _gather(self, shapes: Sequence[Shape]) -> tuple[Solids, LongArray]:
-        """Fields and points of all different shapes, and the number of each shape's."""
-        o = self.options
-        known: dict[Shape, int] = {}
-        built: list[Solid] = []
-        for i, shape in enumerate(shapes):
-            if shape not in known:
-                known[shape] = len(built)
-                what = "Tool" if i == 0 else f"Body {i - 1}"
-                made = solid(
-                    shape, spacing=o.spacing, tolerance=o.tolerance, samples=o.samples, what=what
-                )
-                built.append(made)
-        fields, samples = [s.field for s in built], [s.samples for s in built]
-        sizes = np.array([(f.values.size, f.table.size, f.coarse.size) for f in fields])
-        points = np.array([len(s.points) for s in samples])
-        nodes = np.array([len(s.balls) for s in samples])
-        first = np.cumsum(sizes, axis=0) - sizes
-        grids = [(*a, *f.table.shape) for a, f in zip(first, fields, strict=True)]
-        places = [(*f.origin, f.spacing, f.margin) for f in fields]
-        starts = np.stack((np.cumsum(points) - points, np.cumsum(nodes) - nodes), axis=1)
-        together = Solids(
-            np.concatenate([f.values.ravel() for f in fields]),
-            np.concatenate([f.table.ravel() for f in fields]),
-            np.concatenate([f.coarse.ravel() for f in fields]),
-            np.array(grids, dtype=np.int64),
-            np.array(places),
-            np.concatenate([s.points for s in samples]),
-            np.concatenate([s.balls for s in samples]),
-            np.concatenate([s.links for s in samples]),
-            starts.astype(np.int64),
-            np.array([s.spacing**2 for s in samples]),
-        )
-        together = with_stand_ins(together, o.tolerance)
-        return together, np.array([known[shape] for shape in shapes], dtype=np.int64)
+
+def gather(shapes: Sequence[Shape], o: Penalty, names: Sequence[str]) -> tuple[Solids, LongArray]:
+    """Fields and points of all different shapes, and the number of each shape's."""
+    known: dict[Shape, int] = {}
+    built: list[Solid] = []
+    for i, shape in enumerate(shapes):
+        if shape not in known:
+            known[shape] = len(built)
+            made = solid(
+                shape, spacing=o.spacing, tolerance=o.tolerance, samples=o.samples, what=names[i]
+            )
+            built.append(made)
+    fields, samples = [s.field for s in built], [s.samples for s in built]
+    sizes = np.array([(f.values.size, f.table.size, f.coarse.size) for f in fields])
+    points = np.array([len(s.points) for s in samples])
+    nodes = np.array([len(s.balls) for s in samples])
+    first = np.cumsum(sizes, axis=0) - sizes
+    grids = [(*a, *f.table.shape) for a, f in zip(first, fields, strict=True)]
+    places = [(*f.origin, f.spacing, f.margin) for f in fields]
+    starts = np.stack((np.cumsum(points) - points, np.cumsum(nodes) - nodes), axis=1)
+    together = Solids(
+        np.concatenate([f.values.ravel() for f in fields]),
+        np.concatenate([f.table.ravel() for f in fields]),
+        np.concatenate([f.coarse.ravel() for f in fields]),
+        np.array(grids, dtype=np.int64),
+        np.array(places),
+        np.concatenate([s.points for s in samples]),
+        np.concatenate([s.balls for s in samples]),
+        np.concatenate([s.links for s in samples]),
+        starts.astype(np.int64),
+        np.array([s.spacing**2 for s in samples]),
+    )
+    return together, np.array([known[shape] for shape in shapes], dtype=np.int64)
 
 
-def _inverse_frame(frame: Frame | None) -> Array:
+def inverse_frame(frame: Frame | None) -> Array:
     """Shape frame seen from the given frame: position and quaternion, shape (7,)."""
     if frame is None:
         return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
@@ -351,10 +365,11 @@ def _respond(
     tally: LongArray,
     clusters: Clusters,
     response: Response,
+    friction: Friction,
     lengths: tuple[float, float, float, float, float],
     counts: tuple[int, int, int],
 ) -> None:
-    """Query, then cluster."""
+    """Query, then cluster, then friction."""
     tolerance, blend, period, radius, farthest = lengths
     budget, most, shared = counts
     v, w = off(ptr(placed.poses), POSE_VELOCITY), off(ptr(placed.poses), POSE_OMEGA)
@@ -371,3 +386,4 @@ def _respond(
         (tolerance, reach, 0.2 * radius, blend, period),
         (most, shared, placed.poses.shape[0] - 1),
     )
+    add_friction(friction, placed.poses, clusters.state[STATE_PLANES], response)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
+from tangere.contact.unilateral.options import SolverOptions
 from tangere.errors import SceneError
 from tangere.geometry.checks import integer, number, positive, show
 
@@ -37,16 +37,6 @@ class Signorini:
         integer(self.max_sweeps, "Signorini max_sweeps", 1, 1_000_000)
         number(self.recovery_speed, "Signorini recovery_speed", least=0.0)
         integer(self.max_contacts, "Signorini max_contacts", 3, 10_000)
-
-
-class SolverOptions(NamedTuple):
-    """The same for kernels."""
-
-    tolerance: float
-    max_sweeps: int
-    max_newton: int  # 0: Gauss–Seidel alone
-    recovery_speed: float
-    max_contacts: int
 
 
 def solver_options(options: Signorini) -> SolverOptions:

@@ -15,9 +15,9 @@ from tangere.collision.solid_proximity import curvature_at, solid_pairs
 from tangere.collision.solids import Solid, solid_of
 from tangere.collision.surfaces import Surfaces, move_surface, refit, surface_box
 from tangere.collision.thinning import thin
-from tangere.contact.signorini.contact_rows import new_contact, put, recall, same_nodes, vec
-from tangere.contact.signorini.options import SolverOptions
-from tangere.contact.signorini.problem import (
+from tangere.contact.unilateral.contact_rows import new_contact, put, recall, same_nodes, vec
+from tangere.contact.unilateral.options import SolverOptions
+from tangere.contact.unilateral.problem import (
     CF_CURVATURE,
     CF_FORCE,
     CF_N,

@@ -6,11 +6,13 @@ from tangere._jit import kernel
 from tangere._ptr import off
 from tangere.bodies.rigid import held_by_springs, spring_ends
 from tangere.bodies.soft import elastic_energy
-from tangere.contact.signorini.contact_rows import vec
-from tangere.contact.signorini.free_motion import end_twist
-from tangere.contact.signorini.problem import (
+from tangere.contact.unilateral.contact_rows import vec
+from tangere.contact.unilateral.free_motion import end_twist
+from tangere.contact.unilateral.problem import (
     CF_FORCE,
     CF_MOTION,
+    CF_STIFFNESS,
+    CF_STRETCH,
     CI_A,
     NCF,
     NCI,
@@ -42,7 +44,7 @@ TINY = 1e-300
 
 @kernel
 def total_energy(z: Sizes, m: Model, s: State, p: ContactWork) -> float:
-    """Kinetic, potential, spring and elastic energy [J]."""
+    """Kinetic, potential, spring and elastic energy, and that of the contacts [J]."""
     total = 0.0
     for i in range(z.bodies):
         if m.inv_mass[i] > 0.0:
@@ -52,15 +54,17 @@ def total_energy(z: Sizes, m: Model, s: State, p: ContactWork) -> float:
                 total += 0.5 * s.momentum[3 * i + k] * s.omega[3 * i + k]
                 total -= m.mass[i] * m.gravity[k] * x[k]
     kinetic, strain = elastic_energy(p.soft.model, p.soft.state)
-    return total + kinetic + strain + held_by_springs(m, s, z.springs, 0.0)
+    total += kinetic + strain + held_by_springs(m, s, z.springs, 0.0)
+    return float(total + p.held[0])
 
 
 @kernel
 def enter_losses(z: Sizes, m: Model, s: State, p: ContactWork, dt: float) -> float:
     """Enter what the step loses and is given, before bodies move; returns the energy then.
 
-    With v the velocity at its end: friction takes −f_t·δ_t, the normal forces −f_n dt u_n, dampers
-    b |u|² dt, and implicit Euler ½ M |Δv|² and ½ k |dt u|².
+    With v the velocity at its end: friction takes −f_t·δ_t, the normal forces −f_n dt u_n less what
+    the contacts' springs hold more, ½ k s², dampers b |u|² dt, and implicit Euler ½ M |Δv|² and
+    ½ k |dt u|².
     """
     c, y, book = p.contacts, p.bodies, s.ledger
     total = total_energy(z, m, s, p)
@@ -99,12 +103,18 @@ def enter_losses(z: Sizes, m: Model, s: State, p: ContactWork, dt: float) -> flo
         springs += dt * data[SP_DAMPING] * dot(u, u)
         step += 0.5 * data[SP_K] * dt * dt * dot(u, u)
         work -= dt * dot(f, ub)
+    held = 0.0
+    for k in range(c.used[0]):
+        row = off(c.floats, NCF * k)
+        held += 0.5 * row[CF_STIFFNESS] * row[CF_STRETCH] * row[CF_STRETCH]
+    normal -= held - p.held[0]
+    p.held[0] = held
     book[LEDGER_FRICTION] += friction
     book[LEDGER_NORMAL] += normal
     book[LEDGER_SPRINGS] += springs
     book[LEDGER_STEP] += step
     book[LEDGER_WORK] += work
-    return total + work - friction - normal - springs - step
+    return float(total + work - friction - normal - springs - step)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Contacts of rigid parts: points with gaps.
+"""Contacts of convex rigid parts: points with gaps.
 
 Points, normals and gaps are those of the last corrected pose. On the pose of the free motion they
 would turn with what the contact is about to prevent.
@@ -7,12 +7,12 @@ would turn with what the contact is about to prevent.
 from __future__ import annotations
 
 from tangere._jit import kernel
-from tangere._ptr import local_f8, off
+from tangere._ptr import PtrI4, local_f8, off
 from tangere.collision.broad import BITS, near
 from tangere.collision.contact_points import MAX_POINTS, NPOINT, contact_points, floor_points
 from tangere.collision.solids import solid_of
-from tangere.contact.signorini.contact_rows import new_contact, recall, vec
-from tangere.contact.signorini.problem import Contacts
+from tangere.contact.unilateral.contact_rows import new_contact, recall, vec
+from tangere.contact.unilateral.problem import Contacts
 from tangere.maths.vec import norm, sub
 from tangere.model import (
     NF,
@@ -45,7 +45,7 @@ REACH = 1e-4
 def find_contacts(
     z: Sizes, m: Model, h: Hulls, s: State, w: Work, c: Contacts, dt: float, stamp: int, room: int
 ) -> int:
-    """List the contacts of all pairs of parts that are near; OK or SOLVER_FULL."""
+    """List the contacts of all pairs of convex parts that are near; OK or SOLVER_FULL."""
     c.used[0] = 0
     pairs = w.pairs
     for k in range(pairs.used[0]):
@@ -56,16 +56,8 @@ def find_contacts(
             if first + MAX_POINTS > room:
                 return SOLVER_FULL
             on_floor = pairs.key[k] >> (2 * BITS) >= z.bodies
-            spin = _spin(m, h, s, ints[PI_PART_B])
-            if not on_floor:
-                spin += _spin(m, h, s, ints[PI_PART_A])
-            va = vec(off(s.velocity, 3 * ints[PI_BODY_A]), 0)
-            vb = vec(off(s.velocity, 3 * ints[PI_BODY_B]), 0)
-            # not the relative speed: a third body may stop one of the two within the step
-            fall = dt * norm(vec(m.gravity, 0))  # within the step
-            reach = REACH + 2.0 * dt * (norm(va) + norm(vb) + spin + fall)
-            _pair_points(z, m, h, s, w, c, reach, stamp, slot, on_floor)
-            way = dt * (norm(sub(vb, va)) + spin)
+            reach, way = reach_of(m, h, s, ints, on_floor, dt)
+            pair_points(z, m, h, s, w, c, reach, stamp, slot, on_floor)
             recall(c, s, ints[PI_FIRST], ints[PI_LAST], first, dt, way)
         else:
             ints[PI_PHASE] = PHASE_APART if ints[PI_PHASE] == PHASE_TOUCH else ints[PI_PHASE]
@@ -73,7 +65,23 @@ def find_contacts(
 
 
 @kernel
-def _pair_points(
+def reach_of(
+    m: Model, h: Hulls, s: State, ints: PtrI4, on_floor: bool, dt: float
+) -> tuple[float, float]:
+    """Distance up to which points of a pair are contacts, and their way in a step at most [m]."""
+    spin = _spin(m, h, s, ints[PI_PART_B])
+    if not on_floor:
+        spin += _spin(m, h, s, ints[PI_PART_A])
+    va = vec(off(s.velocity, 3 * ints[PI_BODY_A]), 0)
+    vb = vec(off(s.velocity, 3 * ints[PI_BODY_B]), 0)
+    # not the relative speed: a third body may stop one of the two within the step
+    fall = dt * norm(vec(m.gravity, 0))  # within the step
+    reach = REACH + 2.0 * dt * (norm(va) + norm(vb) + spin + fall)
+    return reach, dt * (norm(sub(vb, va)) + spin)
+
+
+@kernel
+def pair_points(
     z: Sizes,
     m: Model,
     h: Hulls,

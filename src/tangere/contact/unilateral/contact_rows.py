@@ -16,7 +16,7 @@ from math import isnan, sqrt
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, off
 from tangere.bodies.rigid import velocity_at
-from tangere.contact.signorini.problem import (
+from tangere.contact.unilateral.problem import (
     CF_BOUNCE,
     CF_CURVATURE,
     CF_EXPECTED_SLIP,
@@ -27,7 +27,9 @@ from tangere.contact.signorini.problem import (
     CF_MU_KINETIC,
     CF_N,
     CF_POINT,
+    CF_STIFFNESS,
     CF_STRAIGHT,
+    CF_STRETCH,
     CF_T1,
     CF_T2,
     CI_A,
@@ -128,18 +130,22 @@ def recall(c: Contacts, s: State, start: int, end: int, first: int, dt: float, w
     """Give new contacts, `first` on, what the same ones had in the last step, start … end there.
 
     Static friction holds what stuck, and kinetic friction what slipped; of a point that did not
-    press, its velocity tells which. way: that the bodies went since then, at most [m].
+    press, its velocity tells which. way: that the bodies went since then, at most [m]; negative:
+    points have names in the place of the nodes, and only what has the same name is the same.
     """
     for at in range(first, c.used[0]):
         ints, row = off(c.ints, NCI * at), off(c.floats, NCF * at)
-        old = _same(c, s, start, end, at, dt, SAME + 2.0 * way)
+        if way < 0.0:
+            old = last_named(c, start, end, off(ints, CI_NODES))
+        else:
+            old = _same(c, s, start, end, at, dt, SAME + 2.0 * way)
         point, n, state = vec(row, CF_POINT), vec(row, CF_N), OPEN
         u = sub(velocity_at(s, ints[CI_B], point), velocity_at(s, ints[CI_A], point))
         slip, was = scale(dt, u), row
         if old >= 0:
             was = off(c.last_floats, NCF * old)
             state = c.last_ints[NCI * old + CI_STATE]
-            _keep_tangents(row, was)
+            keep_tangents(row, was)
         if state == OPEN:
             state = SLIP if norm(axpy(-dot(u, n), n, u)) > SLOW else STICK
         else:
@@ -152,7 +158,7 @@ def recall(c: Contacts, s: State, start: int, end: int, first: int, dt: float, w
         if row[CF_CURVATURE] > 0.0:
             _tilt(row, slip)
         if old >= 0:
-            _resume(row, was)
+            resume(row, was)
 
 
 @kernel
@@ -180,6 +186,15 @@ def _same(c: Contacts, s: State, start: int, end: int, at: int, dt: float, reach
 
 
 @kernel
+def last_named(c: Contacts, start: int, end: int, name: PtrI4) -> int:
+    """The contact of the last step, start … end, that has a name; −1: there was none."""
+    for old in range(start, end):
+        if same_nodes(name, off(c.last_ints, NCI * old + CI_NODES)):
+            return old
+    return -1
+
+
+@kernel
 def same_nodes(one: PtrI4, two: PtrI4) -> bool:
     """Whether two contacts or feature pairs have the same nodes on both sides, 3 and 3."""
     for x in range(6):
@@ -189,7 +204,7 @@ def same_nodes(one: PtrI4, two: PtrI4) -> bool:
 
 
 @kernel
-def _keep_tangents(row: PtrF8, was: PtrF8) -> None:
+def keep_tangents(row: PtrF8, was: PtrF8) -> None:
     """Let the tangents go on as they were, so that friction keeps its direction."""
     n, t1 = vec(row, CF_N), vec(was, CF_T1)
     t1 = axpy(-dot(t1, n), n, t1)
@@ -224,8 +239,10 @@ def _tilt(row: PtrF8, slip: Vec3) -> None:
 
 
 @kernel
-def _resume(row: PtrF8, was: PtrF8) -> None:
-    """Take over the force of the last step."""
+def resume(row: PtrF8, was: PtrF8) -> None:
+    """Take over the force of the last step, and what the contact's spring holds; only one may."""
+    row[CF_STRETCH], row[CF_STIFFNESS] = was[CF_STRETCH], was[CF_STIFFNESS]
+    was[CF_STRETCH] = 0.0
     force = scale(was[CF_FORCE], vec(was, CF_N))
     force = axpy(was[CF_FORCE + 1], vec(was, CF_T1), force)
     force = axpy(was[CF_FORCE + 2], vec(was, CF_T2), force)

@@ -6,7 +6,7 @@ three rows, along n, t1 and t2. Unknown are the forces f on b:
     δ = W f + δ_free,    0 ≤ δ_n ⊥ f_n ≥ 0,    |f_t| ≤ μ f_n, against δ_t where it slips
 
 δ_n is the gap at the end of the step, δ_t the way that the two material points slip within it.
-W = Σ J C Jᵀ over the bodies, the Delassus operator [m/N].
+W = Σ J C Jᵀ over the bodies, the Delassus operator [m/N], plus what a contact itself yields.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CI_A, CI_B = 0, 1  # bodies; floors follow after the last body
 CI_PAIR = 2  # slot of the pair of rigid parts; or −1 − row of SoftPairs
 CI_GROUP = 3
 CI_STATE = 4  # see below
-CI_NODES = 5  # 3 each: nodes of soft body a and b that the point hangs on
+CI_NODES = 5  # 3 each: nodes of soft body a and b that the point hangs on; or its name
 NCI = 11
 OPEN, STICK, SLIP = 0, 1, 2
 
@@ -45,7 +45,12 @@ CF_CURVATURE = 30  # κ of the surface that the point is on [1/m]: Hessian κ (1
 CF_STRAIGHT = 31  # 3: … e the direction in which it is straight; zero: none
 CF_EXPECTED_SLIP = 34  # 2: d* along t1 and t2, the way for which the normal is tilted [m]
 CF_MU_KINETIC = 36  # coefficient for one that slips
-NCF = 37
+CF_YIELDS = 37  # c: what the contact itself yields to its normal force; 0: it is rigid [m/N]
+CF_STIFFNESS = 38  # k of one that yields [N/m]
+CF_STRETCH = 39  # s of its spring: at the start of the step, then at the end [m]
+CF_SPRING = 40  # share of s that it presses with beside its damper; < 0: it does not touch yet
+CF_AREA = 41  # of the surface that the contact stands for; 0: a point [m²]
+NCF = 42
 NJ = 18  # a row of Contacts.jacobian: 3 x 6
 # Groups of more contacts have no W but their Jacobians, unless there is a soft body among them.
 MOST_DENSE = 96
@@ -160,7 +165,8 @@ class ContactWork(NamedTuple):
     contacts: Contacts
     system: System
     soft: SoftWork
-    report: Array  # see steppers.signorini REPORT_…
+    report: Array  # see steppers.unilateral REPORT_…
+    held: Array  # energy of the contacts' springs, of all of them [J], shape (1,)
 
 
 def new_contacts(bodies: int, capacity: int, modes: int) -> Contacts:
@@ -203,6 +209,7 @@ def new_system(capacity: int, dense: int, bodies: int) -> System:
         response=np.zeros(2 * NJ * capacity),
         starts=np.array([DENSE, 0], np.int32),
         columns=np.zeros(2 * capacity, np.int32),
+        soft=np.zeros(capacity),
         q=np.zeros(3 * capacity),
         mu=np.zeros(capacity),
     )

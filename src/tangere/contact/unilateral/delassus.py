@@ -25,9 +25,9 @@ from tangere.bodies.soft import (
     modal_row,
     point_compliance,
 )
-from tangere.contact.signorini.contact_rows import vec
-from tangere.contact.signorini.options import SolverOptions
-from tangere.contact.signorini.problem import (
+from tangere.contact.unilateral.contact_rows import vec
+from tangere.contact.unilateral.options import SolverOptions
+from tangere.contact.unilateral.problem import (
     CF_BOUNCE,
     CF_FORCE,
     CF_FREE,
@@ -36,9 +36,12 @@ from tangere.contact.signorini.problem import (
     CF_MU,
     CF_N,
     CF_POINT,
+    CF_SPRING,
+    CF_STRETCH,
     CF_T1,
     CF_T2,
     CF_WEIGHTS,
+    CF_YIELDS,
     CI_A,
     CI_B,
     CI_GROUP,
@@ -241,6 +244,12 @@ def assemble(
 
 
 @kernel
+def own_compliance(row: PtrF8) -> float:
+    """What a contact yields to its normal force; an impact that bounces is rigid [m/N]."""
+    return 0.0 if row[CF_BOUNCE] > 0.0 else float(row[CF_YIELDS])
+
+
+@kernel
 def _fill_dense(
     c: Contacts, e: SoftBodies, system: System, first: int, count: int, dt: float
 ) -> None:
@@ -257,6 +266,8 @@ def _fill_dense(
                 for x in range(3):
                     for x2 in range(3):
                         across[x2 * width + x] = block[x * width + x2]
+            else:
+                block[0] += own_compliance(off(c.floats, NCF * k))
 
 
 @kernel
@@ -274,6 +285,7 @@ def _fill_bodies(c: Contacts, system: System, first: int, count: int) -> None:
                 c.label[body] = bodies
                 bodies += 1
             p.columns[2 * at + side] = c.label[body]
+        p.soft[at] = own_compliance(off(c.floats, NCF * k))
         for i in range(2 * NJ):
             p.W[2 * NJ * at + i] = c.jacobian[2 * NJ * k + i]
             p.response[2 * NJ * at + i] = c.response[2 * NJ * k + i]
@@ -315,6 +327,8 @@ def _free_gap(
     gap = row[CF_GAP]
     if row[CF_BOUNCE] > 0.0:  # it has to part at that speed, wherever it meets within the step
         out[0] -= dt * row[CF_BOUNCE]
+    elif own_compliance(row) > 0.0 and row[CF_SPRING] >= 0.0:  # pushed out by its spring
+        out[0] -= row[CF_SPRING] * row[CF_STRETCH]
     elif gap < 0.0:  # too deep: pushed out, but not at any speed
         out[0] -= min(-gap, dt * options.recovery_speed)
     else:

@@ -15,7 +15,7 @@ from math import sqrt
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, local_f8, off
 from tangere.bodies.rigid import add_force, spring_ends
-from tangere.contact.signorini.problem import Bodies
+from tangere.contact.unilateral.problem import Bodies
 from tangere.maths.small import solve
 from tangere.maths.vec import Vec3, add, axpy, cross, dot, scale, sub
 from tangere.model import NK, SP_DAMPING, SP_K, SP_REST, Model, Sizes, State
