@@ -105,7 +105,7 @@ def test_version_and_help(tangere: Run) -> None:
     assert re.fullmatch(r"tangere \d+\.\d+\.\d+\S*\n", out)
     code, out, _ = tangere()
     assert code == 0
-    for verb in ("play", "scenes", "methods", "reproduce", "bench", "doctor"):
+    for verb in ("play", "scenes", "methods", "prepare", "reproduce", "bench", "doctor"):
         assert verb in out
 
 

@@ -1,4 +1,4 @@
-"""The command line: `tangere play | scenes | methods | replay | reproduce | bench | …`."""
+"""The command line: `tangere play | scenes | prepare | replay | reproduce | bench | …`."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tangere.devices.device import DeviceInfo
     from tangere.doctor import Diagnosis
     from tangere.experiments.experiment import Outcome, Tell
+    from tangere.prepare import Report as Prepared
 
 FAILED = 1  # a claim fails
 WRONG_INPUT = 2  # the command, a name, a file or a value
@@ -231,6 +232,68 @@ def play(
         dt=dt,
         process=not no_process,
         reconnect=reconnect,
+    )
+
+
+# ---------------------------------------------------------------- prepare
+
+
+@app.command()
+def prepare(
+    file: Annotated[Path, typer.Argument(help="A mesh file.")],
+    scale: Annotated[float, typer.Option(help="Metres per unit of the file.")] = 1.0,
+    spacing: Annotated[
+        float | None, typer.Option(help="Of the distance field [m]; default: from the mesh.")
+    ] = None,
+    samples: Annotated[int, typer.Option(help="About how many points it may have.")] = 8192,
+    tolerance: Annotated[
+        float, typer.Option(help="Distance from which contacts press [m].")
+    ] = 0.5e-3,
+    pieces: Annotated[
+        bool,
+        typer.Option("--pieces", help="Convex pieces too, for the volume method: takes minutes."),
+    ] = False,
+) -> None:
+    """Check a mesh and compute now what contact needs of it; kept in the cache."""
+    from tangere.prepare import prepare as make_ready
+
+    with _bar(file.name) as tell:
+        report = make_ready(
+            file,
+            scale=scale,
+            spacing=spacing,
+            samples=samples,
+            tolerance=tolerance,
+            pieces=pieces,
+            tell=tell,
+        )
+    _show_prepared(report)
+
+
+def _show_prepared(report: Prepared) -> None:
+    """What a mesh is, what was made of it, and where that is kept."""
+    console = Console(highlight=False, soft_wrap=True)
+    size = " × ".join(f"{1e3 * side:.4g}" for side in report.size)
+    parts = "1 closed surface" if report.parts == 1 else f"{report.parts} closed surfaces"
+    console.print(f"[bold]{escape(str(report.file))}[/bold]")
+    console.print(
+        f"  {report.triangles:,} triangles, {size} mm, {parts}, faces outwards, "
+        f"{1e6 * report.volume:.4g} cm³ inside"
+    )
+    for line in report.repairs or ("not needed",):
+        console.print(f"  repair: {escape(line)}")
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in ("stage", "result", "time", "peak memory"):
+        table.add_column(title, overflow="fold", justify="right" if "m" in title[:5] else "left")
+    for stage in report.stages:
+        taken = "in the cache" if stage.stored else f"{stage.seconds:.2f} s"
+        peak = f"{stage.peak / 1e6:,.0f} MB" if stage.peak else ""
+        table.add_row(stage.name, escape(stage.found), taken, peak)
+    console.print(table)
+    own = sum(path.stat().st_size for path in report.files)
+    console.print(
+        f"[dim]kept in {escape(str(report.folder))}: {own / 1e6:.3g} MB of this mesh, "
+        f"{report.folder_size / 1e6:.3g} MB of all[/dim]"
     )
 
 

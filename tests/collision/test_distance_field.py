@@ -76,7 +76,9 @@ def anywhere(field: Field, count: int, seed: int = 5) -> Array:
 def in_blocks(field: Field, points: Array) -> NDArray[np.bool_]:
     """Whether the cells that points lie in have blocks."""
     cell = np.floor((points - field.origin) / (SIDE * field.spacing)).astype(int)
-    known: NDArray[np.bool_] = ((cell >= 0) & (cell < field.table.shape)).all(axis=1)
+    known: NDArray[np.bool_] = np.logical_and.reduce(
+        (cell >= 0) & (cell < field.table.shape), axis=1
+    )
     known[known] = field.table[tuple(cell[known].T)] >= 0
     return known
 
@@ -304,7 +306,7 @@ def test_values_and_gradients_are_continuous_near_the_surface() -> None:
 
 @pytest.mark.nojit
 def test_blocks_share_the_nodes_of_their_faces() -> None:
-    field = distance_field(*two_boxes(), spacing=2e-3)
+    field = distance_field(*two_boxes(), spacing=3e-3)
     for axis in range(3):
         one = np.moveaxis(field.table, axis, 0)[:-1]
         two = np.moveaxis(field.table, axis, 0)[1:]
@@ -323,16 +325,17 @@ def test_nothing_is_left_of_a_surface_within_another_part() -> None:
         [tg.Box((0.1, 0.1, 0.1)), tg.Box((0.2, 0.01, 0.01))],
         [((0, 0, 0), (1, 0, 0, 0)), ((0.01, 0, 0), (1, 0, 0, 0))],
     )
-    field = distance_field(*cube.surface(), spacing=2e-3)
-    x = np.linspace(-0.04, 0.04, 17)
+    h = 4e-3
+    field = distance_field(*cube.surface(), spacing=h)
+    x = np.linspace(-0.02, 0.02, 17)
     points = np.column_stack((x, np.full(17, 0.005), np.zeros(17)))  # on a wall of the beam
     values, _ = sample_field(field, points)
     expected = union_distance(points, cube.surface())
     assert (values < -field.margin + 1e-9).all()
-    assert values == pytest.approx(expected, abs=FAR * 2e-3)
+    assert values == pytest.approx(expected, abs=FAR * h)
     cells = np.argwhere(field.table >= 0)
-    middles = field.origin + SIDE * 2e-3 * (cells + 0.5)
-    assert (np.abs(middles).max(axis=1) > 0.05 - 3 * SIDE * 2e-3).all()
+    middles = field.origin + SIDE * h * (cells + 0.5)
+    assert (np.abs(middles).max(axis=1) > 0.05 - field.margin - SIDE * h).all()
 
 
 @pytest.mark.nojit
@@ -350,7 +353,8 @@ def test_beyond_the_grid_a_value_is_a_lower_bound() -> None:
     assert (values[outside] >= field.margin).all()
     away = np.einsum("ij,ij->i", gradients[outside], points[outside])
     assert (away > 0.0).all()
-    assert np.isnan(sample_field(field, [[np.nan, 0.0, 0.0]])[0][0]) or JIT_DISABLED
+    if not JIT_DISABLED:  # compiled code reads no memory for what is no number
+        assert np.isnan(sample_field(field, [[np.nan, 0.0, 0.0]])[0][0])
 
 
 @pytest.mark.nojit
@@ -364,7 +368,9 @@ def test_an_open_surface_is_refused_in_one_line() -> None:
 @pytest.mark.nojit
 def test_a_spacing_beyond_memory_is_refused_with_one_that_fits() -> None:
     surface = tg.Box((0.1, 0.1, 0.1)).surface()
-    with pytest.raises(SceneError, match=r"spacing 1e-06 m takes .* MB, at most 512") as caught:
+    with pytest.raises(
+        SceneError, match=r"spacing 1e-06 m at .* takes .* MB .* at most 512"
+    ) as caught:
         distance_field(*surface, spacing=1e-6)
     assert "\n" not in str(caught.value)
     told = float(str(caught.value).split("give a spacing of ")[1].split()[0])
@@ -372,13 +378,29 @@ def test_a_spacing_beyond_memory_is_refused_with_one_that_fits() -> None:
 
 
 @pytest.mark.nojit
-def test_the_spacing_follows_thickness_triangles_and_size() -> None:
+def test_a_tolerance_of_the_body_s_size_is_refused_before_anything_is_built() -> None:
+    """Each triangle would be tested against nearly all nodes."""
+    surface = spoon().surface()
+    with pytest.raises(
+        SceneError, match=r"distance tests, .* give a spacing of .* m or more, or a"
+    ):
+        distance_field(*surface, spacing=5e-4, tolerance=0.1)
+    h = module.choose_spacing(*surface, tolerance=0.1)
+    tests = field_build.estimated_tests(field_build.extent_of(*surface), h, 0.1)
+    assert tests <= module.MAX_TESTS
+
+
+@pytest.mark.nojit
+def test_the_spacing_follows_thickness_and_size() -> None:
     def spacing(shape: tg.Shape) -> float:
         return module.choose_spacing(*shape.surface())
 
     assert spacing(tg.Box((0.1, 0.1, 0.004))) == pytest.approx(0.001)  # a quarter of its thickness
     assert spacing(tg.Box((0.1, 0.1, 0.1))) == pytest.approx(0.1 / 64)
     assert spacing(tg.Box((0.1, 0.01, 0.0001))) == pytest.approx(0.1 / 1000)
+
+
+def test_the_spacing_follows_fine_triangles() -> None:
     ball = _ball(0.05, 120)  # its triangles are finer than a quarter of its thickness
     legs = np.sqrt(8.0 * np.pi * 0.05**2 / len(ball[1]))
     assert module.choose_spacing(*ball) == pytest.approx(legs, rel=1e-3)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,12 @@ from tangere.collision.field_build import (
     NODES,
     SIDE,
     STEPS,
+    Extent,
     Field,
     Tell,
     build,
     estimated_bytes,
+    estimated_tests,
     extent_of,
     slack,
     trilinear,
@@ -54,10 +56,15 @@ FINEST, COARSEST = 1.0 / 1000.0, 1.0 / 64.0
 # Memory of a field [bytes]: what the choice of a spacing keeps to, and what is accepted at most.
 USUAL_BYTES = 128e6
 MAX_BYTES = 512e6
+# Nodes times triangles looked at in building: some minutes.
+MAX_TESTS = 5e10
 # Strides of a block's values.
 SLAB, ROW = EDGE * EDGE, EDGE
-CACHE_FORMAT = "tangere-field-2"
+CACHE_FORMAT = "tangere-field-3"
 CACHE_FOLDER = "fields"
+BAR_DELAY = 1.0  # before work shows how far it is [s]
+
+Made = TypeVar("Made")
 
 
 # Of the four nodes of a plane
@@ -102,7 +109,7 @@ def distance_field(
 
     Raises:
         SceneError: The surface is open or encloses nothing, or the spacing asks for more memory
-            than a field may have.
+            or time than a field may take.
     """
     path = field_path(vertices, triangles, spacing, tolerance)
     stored = read_arrays(path)
@@ -135,13 +142,13 @@ def field_path(
     return cache_root() / CACHE_FOLDER / f"{key}.npz"
 
 
-def shown(name: str, tell: Tell | None, work: Callable[[Tell], Field]) -> Field:
-    """Do some work that tells how far it is, by default on a bar."""
+def shown(name: str, tell: Tell | None, work: Callable[[Tell], Made]) -> Made:
+    """What some work makes that tells how far it is, by default on a bar if it takes long."""
     if tell is not None:
         return work(tell)
     from tangere.fem.progress import Progress
 
-    with Progress(name, 1000, delay=1.0) as bar:
+    with Progress(name, 1000, delay=BAR_DELAY) as bar:
         return work(lambda done, _: bar.reach(round(1000 * done)))
 
 
@@ -163,28 +170,37 @@ def choose_spacing(
     """The given spacing, if its field fits, or one from thickness, triangles and memory [m].
 
     Raises:
-        SceneError: The given spacing asks for more memory than a field may have.
+        SceneError: The given spacing asks for more memory than a field may have, or minutes.
     """
     extent = extent_of(points, faces)
     if given is None:
         size = float(extent.sides.max())
-        # Legs of a right-angled triangle of mean area: a mesh this fine has something to tell
-        detail = sqrt(2.0 * extent.area / len(faces))
-        wanted = min(thickness(points, faces) / PER_THICKNESS, detail)
+        # A mesh of fine triangles has something to tell
+        wanted = min(thickness(points, faces) / PER_THICKNESS, extent.leg)
         h = float(np.clip(wanted, FINEST * size, COARSEST * size))
-        while estimated_bytes(extent, h, tolerance) > USUAL_BYTES:
+        while not _affordable(extent, h, tolerance, USUAL_BYTES):
             h *= 1.05
         return h
-    needed = estimated_bytes(extent, given, tolerance)
-    if needed > MAX_BYTES:
-        remedy = given
-        while estimated_bytes(extent, remedy, tolerance) > MAX_BYTES:
-            remedy *= 1.05
+    remedy = given
+    while not _affordable(extent, remedy, tolerance, MAX_BYTES):
+        remedy *= 1.05
+    if remedy > given:
         raise SceneError(
-            f"{what}: a field of spacing {show(given)} m takes {needed / 1e6:.3g} MB, at most "
-            f"{MAX_BYTES / 1e6:.0f} MB are accepted; give a spacing of {remedy:.2g} m or more"
+            f"{what}: a field of spacing {show(given)} m at a tolerance of {tolerance:g} m takes "
+            f"{estimated_bytes(extent, given, tolerance) / 1e6:.3g} MB and "
+            f"{estimated_tests(extent, given, tolerance):.2g} distance tests, at most "
+            f"{MAX_BYTES / 1e6:.0f} MB and {MAX_TESTS:.0e} are accepted; give a spacing of "
+            f"{remedy:.2g} m or more, or a smaller tolerance"
         )
     return given
+
+
+def _affordable(extent: Extent, h: float, tolerance: float, most: float) -> bool:
+    """Whether a field takes no more than so many bytes, and a few minutes to build."""
+    return (
+        estimated_bytes(extent, h, tolerance) <= most
+        and estimated_tests(extent, h, tolerance) <= MAX_TESTS
+    )
 
 
 # ------------------------------------------------ kernels

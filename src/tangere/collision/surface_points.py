@@ -8,7 +8,7 @@ gives the same points.
 
 from __future__ import annotations
 
-from math import floor
+from math import floor, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,8 +21,8 @@ from tangere.collision.closed_surface import (
     edge_numbers,
     surface_of,
 )
-from tangere.collision.distance_field import CACHE_FOLDER, sample_field
-from tangere.collision.field_build import Field
+from tangere.collision.distance_field import CACHE_FOLDER, sample_field, shown
+from tangere.collision.field_build import Field, Tell
 from tangere.geometry.disk_cache import content_hash, read_arrays, write_arrays
 from tangere.maths.vec import Array, IntArray, LongArray
 
@@ -69,7 +69,15 @@ class Samples(NamedTuple):
     spacing: float
 
 
-def surface_samples(points: Array, faces: IntArray, field: Field, most: int) -> Samples:
+def surface_samples(
+    points: Array,
+    faces: IntArray,
+    field: Field,
+    most: int,
+    *,
+    what: str = "Points",
+    tell: Tell | None = None,
+) -> Samples:
     """Sample points about as far apart as the field's nodes, from the cache where known.
 
     Args:
@@ -77,15 +85,25 @@ def surface_samples(points: Array, faces: IntArray, field: Field, most: int) -> 
         faces: Triangles of a closed surface, shape (t, 3).
         field: Its distance field: points inside another part of the body are left out.
         most: About so many points at most; a larger surface gets them further apart.
+        what: Name of the body for the bar on the terminal.
+        tell: Called with the share that is done and what is being done; None: a bar on the
+            terminal, if it takes long.
     """
-    spacing = max(field.spacing, float(np.sqrt(_areas(points, faces).sum() / most)))
+    spacing = sample_spacing(points, faces, field, most)
     path = samples_path(points, faces, field, spacing)
     stored = read_arrays(path)
     if stored is None:
-        made = scatter(points, faces, field, spacing)
+        made = shown(
+            f"{what}: sample points", tell, lambda t: scatter(points, faces, field, spacing, t)
+        )
         stored = {"points": made.points, "balls": made.balls, "links": made.links}
         write_arrays(path, stored)
     return Samples(stored["points"], stored["balls"], stored["links"], spacing)
+
+
+def sample_spacing(points: Array, faces: IntArray, field: Field, most: int) -> float:
+    """How far apart the points are [m]: as the field's nodes, or so that there are not too many."""
+    return max(field.spacing, sqrt(_areas(points, faces).sum() / most))
 
 
 def samples_path(points: Array, faces: IntArray, field: Field, spacing: float) -> Path:
@@ -95,11 +113,16 @@ def samples_path(points: Array, faces: IntArray, field: Field, spacing: float) -
     return cache_root() / CACHE_FOLDER / f"{content_hash((*settings, *surface))}-points.npz"
 
 
-def scatter(points: Array, faces: IntArray, field: Field, spacing: float) -> Samples:
+def scatter(
+    points: Array, faces: IntArray, field: Field, spacing: float, tell: Tell | None = None
+) -> Samples:
     """Sample points of a closed surface so far apart [m], the cache left aside."""
+    told = tell or (lambda *_: None)
+    told(0.0, "candidates for points")
     normals = surface_of(points, faces).normals
     on_faces = _face_points(points, faces, normals[:, 0], spacing)
     candidates = np.concatenate((*_sharp_points(points, faces, normals, spacing), on_faces))
+    told(0.5, "points far enough apart")
     del normals
     size = 1 << int(np.ceil(np.log2(2 * len(candidates) + 1)))
     heads, following = np.full(size, -1, np.int64), np.full(len(candidates), -1, np.int64)
@@ -108,7 +131,9 @@ def scatter(points: Array, faces: IntArray, field: Field, spacing: float) -> Sam
     chosen = candidates[kept]
     values, _ = sample_field(field, chosen[:, POINT : POINT + 3])
     chosen = np.ascontiguousarray(chosen[values > -BURIED * field.spacing])
+    told(0.8, "tree of the points")
     order, balls, links = _tree(chosen[:, POINT : POINT + 3])
+    told(1.0, "tree of the points")
     return Samples(np.ascontiguousarray(chosen[order]), balls, links, spacing)
 
 
