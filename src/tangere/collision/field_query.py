@@ -320,13 +320,14 @@ def _search(
     was = off(s.memory, NTURN * (memory + points.was) if remembers else 0)
     known = remembers and was[WAS_STAMP] == s.state[STAMP] - 1
     motion = Motion(now, was, known)
-    reach = s.reach
+    reach, further = s.reach, 0.0
     if not target.flat:
         reach += target.grid.spacing
         if known:
             travel = _travel(motion, points.balls)
             far = travel > max(s.reach, THIN * target.grid.spacing)
-            reach += was[WAS_BEYOND] + (travel if far else 0.0)
+            further = was[WAS_BEYOND] + (travel if far else 0.0)
+            reach += further
     stack, shares = local_i8(STACK), local_f8(STACK)
     stack[0], shares[0] = 0, 1.0
     waiting = 1
@@ -343,12 +344,12 @@ def _search(
         first, last = link[FIRST], link[LAST]
         level = off(points.nodes, NNODE * node if points.levels else 0)
         if points.levels and level[STAND_IN] >= 0.0 and not spent:
-            fine = _fineness(s, points, target, now, level, (first, last), how[1])
+            fine, seen = _fineness(s, points, target, now, level, (first, last), how[1])
             if fine < 0.0:
                 continue
-            if fine < 1.0:
+            if fine < 1.0 and (seen.value < s.reach or further > 0.0):
                 place = int(level[STAND_IN]), level[SHARE] * share * (1.0 - fine), level[BULGE]
-                found = _touch(s, points, target, motion, pair, memory, place, how[0])
+                found = _touch(s, points, target, motion, pair, memory, place, seen, how[0])
                 beyond = max(beyond, found)
             if fine == 0.0:
                 continue
@@ -365,8 +366,11 @@ def _search(
             last = first + 1
         for i in range(first, last):
             s.state[VISITED] += 1
-            found = _touch(s, points, target, motion, pair, memory, (i, share, 0.0), how[0])
-            beyond = max(beyond, found)
+            seen = _look(points, target, now, i)
+            if seen.value < s.reach or further > 0.0:
+                place = i, share, 0.0
+                found = _touch(s, points, target, motion, pair, memory, place, seen, how[0])
+                beyond = max(beyond, found)
     if remembers:
         for k in range(12):
             was[k] = now[k]
@@ -382,7 +386,7 @@ def _fineness(
     level: PtrF8,
     among: tuple[int, int],
     tolerance: float,
-) -> float:
+) -> tuple[float, Seen]:
     """How far a node is to be resolved: 0, its stand-in will do, to 1, its parts are needed.
 
     Negative: it may be left out, as it looks away from the surface near it.
@@ -392,32 +396,48 @@ def _fineness(
     far three of its points are off what that slope says. Where no point presses nothing depends on
     them.
     """
-    row = off(points.points, NPOINT * int(level[STAND_IN]))
-    x = _moved(now, (row[POINT], row[POINT + 1], row[POINT + 2]))
-    m = turn(now, (row[OUTWARD], row[OUTWARD + 1], row[OUTWARD + 2]))
-    value, slope = _value(target, x), target.normal
-    room = EVEN * abs(tolerance - value)
+    seen = _look(points, target, now, int(level[STAND_IN]))
+    room = EVEN * abs(tolerance - seen.value)
     if level[BULGE] >= 2.0 * room:
-        return 1.0
-    if not target.flat:
-        value, slope = field_value_gradient(target.grid, x)
+        return 1.0, seen
     s.state[VISITED] += 1
-    across = axpy(-dot(slope, m), m, slope)
-    varies = norm(across) * level[REACH] + level[BULGE]
+    row = off(points.points, NPOINT * int(level[STAND_IN]))
+    m = turn(now, (row[OUTWARD], row[OUTWARD + 1], row[OUTWARD + 2]))
+    slope = target.normal
+    if not target.flat:
+        _, slope = field_value_gradient(target.grid, seen.at)
+        seen = Seen(seen.at, seen.value, slope, True)
+    varies = norm(axpy(-dot(slope, m), m, slope)) * level[REACH] + level[BULGE]
     if not target.flat and varies < 2.0 * room:
         off_by = 0.0
         for k in range(3):
             i = among[0] if k == 0 else (among[1] - 1 if k == 1 else (among[0] + among[1]) // 2)
-            probe = off(points.points, NPOINT * i)
-            y = _moved(now, (probe[POINT], probe[POINT + 1], probe[POINT + 2]))
-            way = sub(y, x)
-            off_by = max(off_by, abs(field_value(target.grid, y) - value - dot(slope, way)))
-        if dot(slope, m) > AWAY and off_by < SLIGHT * level[REACH] and value < 0.0:
-            return -1.0
+            probe = _look(points, target, now, i)
+            expected = seen.value + dot(slope, sub(probe.at, seen.at))
+            off_by = max(off_by, abs(probe.value - expected))
+        if dot(slope, m) > AWAY and off_by < SLIGHT * level[REACH] and seen.value < 0.0:
+            return -1.0, seen
         varies += UNEVEN * off_by
     if varies <= room:
-        return 0.0
-    return min(varies / room - 1.0, 1.0) if room > 0.0 else 1.0
+        return 0.0, seen
+    return min(varies / room - 1.0, 1.0), seen
+
+
+class Seen(NamedTuple):
+    """A point in the frame of the field."""
+
+    at: Vec3  # [m]
+    value: float  # φ there [m]
+    slope: Vec3  # ∇φ
+    sloped: bool  # whether that is known
+
+
+@kernel
+def _look(points: Points, target: Target, now: PtrF8, i: int) -> Seen:
+    """A point and its distance; its slope where that costs nothing."""
+    row = off(points.points, NPOINT * i)
+    at = _moved(now, (row[POINT], row[POINT + 1], row[POINT + 2]))
+    return Seen(at, _value(target, at), target.normal, target.flat)
 
 
 @kernel
@@ -429,6 +449,7 @@ def _touch(
     pair: tuple[int, int],
     memory: int,
     place: tuple[int, float, float],
+    seen: Seen,
     of_first: bool,
 ) -> float:
     """Write the contact of a point, if it is one; returns how deep it is if beyond the body, or 0.
@@ -439,16 +460,18 @@ def _touch(
     here, there = off(s.turns, 12 * pair[0]), off(s.turns, 12 * pair[1])
     row = off(points.points, NPOINT * i)
     x = (row[POINT], row[POINT + 1], row[POINT + 2])
-    at = _moved(motion.now, x)
-    value = _value(target, at)
-    m = (row[OUTWARD], row[OUTWARD + 1], row[OUTWARD + 2])
-    outward = turn(motion.now, m)
+    at, value = seen.at, seen.value
+    outward = turn(motion.now, (row[OUTWARD], row[OUTWARD + 1], row[OUTWARD + 2]))
     n, depth = target.normal, -value
     if not target.flat:
         before = _moved(motion.before, x) if motion.known else at
         memo = off(s.memory, NTURN * (memory + i))
         point = Moving(at, before, motion.known, outward)
-        n, depth = surface_near(target.grid, point, value, s.reach, memo, s.state[STAMP])
+        slope = seen.slope
+        if not seen.sloped:
+            _, slope = field_value_gradient(target.grid, at)
+        near = surface_near(target.grid, point, (value, slope), s.reach, memo, s.state[STAMP])
+        n, depth = near
     if depth <= -s.reach:
         return 0.0
     beyond = depth if value > 0.0 and depth > 0.0 else 0.0

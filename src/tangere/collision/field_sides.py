@@ -16,7 +16,6 @@ from tangere.collision.distance_field import (
     Grid,
     field_gradient,
     field_value,
-    field_value_gradient,
 )
 from tangere.maths.vec import Vec3, axpy, dot, norm, scale, sub
 
@@ -56,18 +55,23 @@ class Near(NamedTuple):
 
 @kernel
 def surface_near(
-    grid: Grid, point: Moving, value: float, reach: float, memo: PtrF8, stamp: int
+    grid: Grid,
+    point: Moving,
+    here: tuple[float, Vec3],
+    reach: float,
+    memo: PtrF8,
+    stamp: int,
 ) -> Near:
     """The surface that a point touches: the nearest one, or that of the side it came from.
 
-    value: φ there. memo: TURN_… of the point; stamp: number of this query. Out of reach the depth
-    is −reach, and nothing is remembered.
+    here: φ and its gradient there. memo: TURN_… of the point; stamp: number of this query. Out of
+    reach the depth is −reach, and nothing is remembered.
     """
+    value, slope = here
     remembered = memo[TURN_STAMP] == stamp - 1
     was_in = remembered and memo[TURN_DEPTH] > 0.0
     if value >= reach and not was_in and not _may_have_passed(grid, point, value):
         return Near(point.outward, -reach)
-    _, slope = field_value_gradient(grid, point.at)
     length = norm(slope)
     n = scale(-1.0, point.outward)  # unknown on the medial axis: away from the point's own side
     if length > NO_DIRECTION:
@@ -79,8 +83,10 @@ def surface_near(
         limit += norm(sub(point.at, point.before))
     if was_in:
         limit += memo[TURN_DEPTH]
-    elif value < 0.0 or value >= reach or (remembered and dot(slope, side) <= 0.0):
-        was_in, side = _side_it_came_through(grid, point, n)
+    elif not remembered or dot(slope, side) <= NO_DIRECTION * length:
+        # nothing tells that what is nearest now was nearest before
+        if remembered or value < 0.0 or value >= reach:
+            was_in, side = _side_it_came_through(grid, point, n)
     if was_in:
         along = dot(slope, side)
         turned = along <= NO_DIRECTION * length or length <= NO_DIRECTION
