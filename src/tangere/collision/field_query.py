@@ -34,8 +34,14 @@ from tangere.collision.distance_field import (
     field_value_gradient,
 )
 from tangere.collision.field_sides import (
+    NO_DIRECTION,
     NTURN,
+    TURN_DEPTH,
+    TURN_NORMAL,
+    TURN_STAMP,
     Moving,
+    has_stayed_out,
+    inherit,
     surface_near,
 )
 from tangere.collision.point_levels import BULGE, NNODE, REACH, SHARE, STAND_IN, stand_ins
@@ -63,10 +69,6 @@ STACK = 64  # nodes waiting in the descent of a tree: its depth plus one, 16 for
 EVEN = 0.4
 # Weight of what the field is less even than its gradient says, seen at three of the points.
 UNEVEN = 1.0
-
-# A node inside looks away from the nearest surface when its mean normal is within 45° of the normal
-# there, its points' are within 25° of that, and the field is as even as this, in its own lengths.
-AWAY, SLIGHT = 0.7, 0.2
 
 # Thinnest part that a field knows, in spacings: nothing passes through on a shorter way.
 THIN = 2.0
@@ -328,13 +330,13 @@ def _search(
             far = travel > max(s.reach, THIN * target.grid.spacing)
             further = was[WAS_BEYOND] + (travel if far else 0.0)
             reach += further
-    stack, shares = local_i8(STACK), local_f8(STACK)
-    stack[0], shares[0] = 0, 1.0
+    stack, shares, heirs = local_i8(STACK), local_f8(STACK), local_i8(STACK)
+    stack[0], shares[0], heirs[0] = 0, 1.0, -1
     waiting = 1
     beyond = 0.0
     while waiting > 0:
         waiting -= 1
-        node, share = stack[waiting], shares[waiting]
+        node, share, heir = stack[waiting], shares[waiting], heirs[waiting]
         ball, link = off(points.balls, NBALL * node), off(points.links, NLINK * node)
         s.state[VISITED] += 1
         centre = _moved(now, (ball[BALL], ball[BALL + 1], ball[BALL + 2]))
@@ -344,20 +346,30 @@ def _search(
         first, last = link[FIRST], link[LAST]
         level = off(points.nodes, NNODE * node if points.levels else 0)
         if points.levels and level[STAND_IN] >= 0.0 and not spent:
-            fine, seen = _fineness(s, points, target, now, level, (first, last), how[1])
-            if fine < 0.0:
-                continue
+            row = int(level[STAND_IN])
+            if remembers:
+                heir = _who_knows(s, points, memory, node, heir)
+            fine, seen = _fineness(
+                s,
+                points,
+                target,
+                now,
+                level,
+                (first, last),
+                (how[1], memory + heir if heir >= 0 else -1),
+            )
             if fine < 1.0 and (seen.value < s.reach or further > 0.0):
-                place = int(level[STAND_IN]), level[SHARE] * share * (1.0 - fine), level[BULGE]
+                place = row, level[SHARE] * share * (1.0 - fine), level[BULGE], heir
                 found = _touch(s, points, target, motion, pair, memory, place, seen, how[0])
                 beyond = max(beyond, found)
             if fine == 0.0:
                 continue
             share *= fine
         if link[LEFT] >= 0 and not spent:
-            stack[waiting], shares[waiting] = link[RIGHT], share
-            stack[waiting + 1], shares[waiting + 1] = link[LEFT], share
-            waiting += 2
+            stack[waiting], shares[waiting], heirs[waiting] = link[RIGHT], share, heir
+            waiting += 1
+            stack[waiting], shares[waiting], heirs[waiting] = link[LEFT], share, heir
+            waiting += 1
             continue
         if spent:
             s.state[TRUNCATED] = 1
@@ -368,7 +380,7 @@ def _search(
             s.state[VISITED] += 1
             seen = _look(points, target, now, i)
             if seen.value < s.reach or further > 0.0:
-                place = i, share, 0.0
+                place = i, share, 0.0, heir
                 found = _touch(s, points, target, motion, pair, memory, place, seen, how[0])
                 beyond = max(beyond, found)
     if remembers:
@@ -385,19 +397,17 @@ def _fineness(
     now: PtrF8,
     level: PtrF8,
     among: tuple[int, int],
-    tolerance: float,
+    how: tuple[float, int],
 ) -> tuple[float, Seen]:
     """How far a node is to be resolved: 0, its stand-in will do, to 1, its parts are needed.
-
-    Negative: it may be left out, as it looks away from the surface near it.
 
     It is told by how much depth varies over the node, compared with that at the stand-in, the
     tolerance added: by the slope of the field along the node, by the node's own bulge, and by how
     far three of its points are off what that slope says. Where no point presses nothing depends on
-    them.
+    them. Past the middle of a thin part each point has to know the side that it came from.
     """
     seen = _look(points, target, now, int(level[STAND_IN]))
-    room = EVEN * abs(tolerance - seen.value)
+    room = EVEN * abs(how[0] - seen.value)
     if level[BULGE] >= 2.0 * room:
         return 1.0, seen
     s.state[VISITED] += 1
@@ -407,6 +417,8 @@ def _fineness(
     if not target.flat:
         _, slope = field_value_gradient(target.grid, seen.at)
         seen = Seen(seen.at, seen.value, slope, True)
+        if how[1] >= 0 and _past_middle(off(s.memory, NTURN * how[1]), slope):
+            return 1.0, seen
     varies = norm(axpy(-dot(slope, m), m, slope)) * level[REACH] + level[BULGE]
     if not target.flat and varies < 2.0 * room:
         off_by = 0.0
@@ -415,12 +427,36 @@ def _fineness(
             probe = _look(points, target, now, i)
             expected = seen.value + dot(slope, sub(probe.at, seen.at))
             off_by = max(off_by, abs(probe.value - expected))
-        if dot(slope, m) > AWAY and off_by < SLIGHT * level[REACH] and seen.value < 0.0:
-            return -1.0, seen
         varies += UNEVEN * off_by
     if varies <= room:
         return 0.0, seen
     return min(varies / room - 1.0, 1.0), seen
+
+
+@kernel
+def _who_knows(s: Search, points: Points, memory: int, node: int, heir: int) -> int:
+    """Whose side a node and what is below it have, if they know of none themselves: a row.
+
+    That of its stand-in, of its middle point or of the stand-ins below, whichever was looked at in
+    the last query, else the one that was handed down; −1: nobody's.
+    """
+    link = off(points.links, NLINK * node)
+    last = s.state[STAMP] - 1
+    for k in range(4):
+        row = (link[FIRST] + link[LAST]) // 2
+        if k != 1:
+            at = node if k == 0 else (link[LEFT] if k == 2 else link[RIGHT])
+            row = int(points.nodes[NNODE * at + STAND_IN]) if at >= 0 else -1
+        if row >= 0 and s.memory[NTURN * (memory + row) + TURN_STAMP] == last:
+            return int(row)
+    return heir
+
+
+@kernel
+def _past_middle(memo: PtrF8, slope: Vec3) -> bool:
+    """Whether the side that something inside had is not the nearest any more."""
+    side = (memo[TURN_NORMAL], memo[TURN_NORMAL + 1], memo[TURN_NORMAL + 2])
+    return memo[TURN_DEPTH] > 0.0 and dot(slope, side) <= NO_DIRECTION * norm(slope)
 
 
 class Seen(NamedTuple):
@@ -448,15 +484,16 @@ def _touch(
     motion: Motion,
     pair: tuple[int, int],
     memory: int,
-    place: tuple[int, float, float],
+    place: tuple[int, float, float, int],
     seen: Seen,
     of_first: bool,
 ) -> float:
     """Write the contact of a point, if it is one; returns how deep it is if beyond the body, or 0.
 
-    place: row of the point, how many points it stands for, how far it may be off its surface.
+    place: row of the point, how many points it stands for, how far it may be off its surface; whose
+    side it has if it knows of none, −1: nobody's.
     """
-    i, share, bulge = place
+    i, share, bulge, heir = place
     here, there = off(s.turns, 12 * pair[0]), off(s.turns, 12 * pair[1])
     row = off(points.points, NPOINT * i)
     x = (row[POINT], row[POINT + 1], row[POINT + 2])
@@ -466,7 +503,11 @@ def _touch(
     if not target.flat:
         before = _moved(motion.before, x) if motion.known else at
         memo = off(s.memory, NTURN * (memory + i))
+        if heir >= 0 and memo[TURN_STAMP] != s.state[STAMP] - 1:
+            inherit(off(s.memory, NTURN * (memory + heir)), memo, s.state[STAMP])
         point = Moving(at, before, motion.known, outward)
+        if value >= s.reach and has_stayed_out(target.grid, point, value, memo, s.state[STAMP]):
+            return 0.0
         slope = seen.slope
         if not seen.sloped:
             _, slope = field_value_gradient(target.grid, at)
