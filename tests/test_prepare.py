@@ -11,8 +11,8 @@ import pytest
 import tangere as tg
 from tangere import cli
 from tangere.collision import distance_field as field
+from tangere.contact.penalty.engines import solid
 from tangere.contact.penalty.options import Penalty
-from tangere.contact.penalty.tool_contact import solid
 from tangere.errors import SceneError
 from tangere.geometry.files import load
 from tangere.prepare import Report, prepare

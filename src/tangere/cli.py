@@ -177,7 +177,9 @@ class NamesMethods(TyperCommand):
 
 @app.command(cls=NamesMethods)
 def play(
-    scene: Annotated[str, typer.Argument(help="Built-in scene or a .toml file.")] = "blocks",
+    scene: Annotated[
+        str, typer.Argument(help="Built-in scene, a .toml file, or a mesh file to be felt.")
+    ] = "blocks",
     method: Annotated[
         str | None,
         typer.Option(help="Contact method, one of: METHODS; default: what suits."),
@@ -211,6 +213,13 @@ def play(
     reconnect: Annotated[
         bool, typer.Option("--reconnect", help="Open a device again that was lost.")
     ] = False,
+    scale: Annotated[
+        float, typer.Option(help="Of a mesh file: metres per unit, 0.001 for millimetres.")
+    ] = 1.0,
+    shell: Annotated[
+        float | None,
+        typer.Option(help="Of a mesh file: take its surface for a shell of this thickness [m]."),
+    ] = None,
 ) -> None:
     """Open an interactive scene in the browser."""
     from tangere.scene.library import SCENES, build
@@ -232,6 +241,8 @@ def play(
         dt=dt,
         process=not no_process,
         reconnect=reconnect,
+        scale=scale,
+        shell=shell,
     )
 
 

@@ -14,7 +14,15 @@ from tangere.experiments.registry import EXPERIMENTS, PLANNED, find, select
 
 def test_the_papers_experiments_are_there() -> None:
     papers = ["block-tower", "falling-cube", "stick-slip", "two-hands", "free-spoon"]
-    papers += ["spoon-and-cup", "table", "friction-cone", "solver-time", "delassus", "quasi-rigid"]
+    papers += [
+        "spoon-and-cup",
+        "jaws",
+        "table",
+        "friction-cone",
+        "solver-time",
+        "delassus",
+        "quasi-rigid",
+    ]
     papers += ["snap-in", "contact-time"]
     ours = ["spin-down", "rolling", "cube-toss", "energy-audit", "contact-delay", "hertz"]
     assert list(EXPERIMENTS) == [*papers, *ours]

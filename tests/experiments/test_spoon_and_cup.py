@@ -7,15 +7,15 @@ import pytest
 
 from tangere._jit import JIT_DISABLED
 from tangere.contact.penalty.tool_contact import PenaltyContact
+from tangere.experiments.held_mesh import Run
 from tangere.experiments.otaduy2005_spoon_and_cup import (
     PLANES,
     TWO,
     Params,
-    Run,
-    Tool,
     _start_quaternion,
     hand,
     press,
+    spoon_tool,
 )
 from tangere.haptics.layout import (
     HAND_OMEGA,
@@ -33,7 +33,7 @@ P = Params()
 
 
 def test_the_hands_velocities_are_the_derivatives_of_its_poses() -> None:
-    rows = hand(P, Tool.of_spoon())
+    rows = hand(P, spoon_tool())
     # central differences; at the two corners of the script the rate itself jumps
     smooth = np.ones(len(rows) - 2, dtype=bool)
     for corner in (P.still, P.pressed):
@@ -52,14 +52,14 @@ def test_the_hands_velocities_are_the_derivatives_of_its_poses() -> None:
 
 
 def test_the_hand_ends_where_the_script_says() -> None:
-    rows = hand(P, Tool.of_spoon())
+    rows = hand(P, spoon_tool())
     assert np.ptp(rows[: round(P.still / P.dt), :3], axis=0) == pytest.approx(0.0, abs=1e-15)
     pressed = rows[round(P.pressed / P.dt) - 1, :3] - rows[0, :3]
     assert pressed == pytest.approx([P.press, 0.0, 0.0], abs=1e-12)
 
 
 def test_the_tool_is_the_spoon_in_principal_axes_held_in_the_middle_of_its_handle() -> None:
-    tool = Tool.of_spoon()
+    tool = spoon_tool()
     moments = tool.shape.moments()
     inertia = tool.axes.T @ moments.inertia @ tool.axes / moments.volume
     assert inertia == pytest.approx(np.diag(tool.gyration), abs=1e-15)
@@ -71,7 +71,7 @@ def test_the_tool_is_the_spoon_in_principal_axes_held_in_the_middle_of_its_handl
 
 @pytest.mark.skipif(JIT_DISABLED, reason="distance fields of meshes take minutes in plain Python")
 def test_the_spoon_has_ten_millimetres_to_go() -> None:
-    tool = Tool.of_spoon()
+    tool = spoon_tool()
     contact = PenaltyContact(tool.shape, [cup()], tool_frame=(tool.centre, tool.quaternion))
     gaps = []
     for way in (0.0100, 0.0103):
@@ -86,7 +86,7 @@ def test_the_spoon_has_ten_millimetres_to_go() -> None:
 @pytest.mark.skipif(JIT_DISABLED, reason="distance fields of meshes take minutes in plain Python")
 def test_the_same_run_twice_is_the_same_bit_for_bit() -> None:
     short = Params(seconds=0.03, start=(0.0668, 0.0, 0.0))
-    one, two = (press(short, Tool.of_spoon(), cup(), TWO, PLANES) for _ in range(2))
+    one, two = (press(short, spoon_tool(), cup(), TWO, PLANES) for _ in range(2))
     assert one.touching.any()
     assert np.array_equal(one.states, two.states)
     assert np.array_equal(one.out, two.out)

@@ -77,6 +77,7 @@ TINY: dict[str, dict[str, Any]] = {
     "delassus": {"with_quadratic": False},
     "quasi-rigid": {"cells": 2, "starts": 2, "settle_seconds": 0.003, "rest_seconds": 0.001},
     "spoon-and-cup": {"seconds": 0.05, "start": (0.0668, 0.0, 0.0), "prelude": 0.02},
+    "jaws": {"errors": (0.025,), "periods": (2, 10), "seconds": 0.05, "gap": 0.0, "pressed": 0.04},
     "cube-toss": {"splits": 2, "evaluations": (3, 3), "substeps": 2, "workers": 1},
     "energy-audit": {"scenes": 8, "seconds": 0.02, "workers": 1},
     "two-hands": {
@@ -136,7 +137,7 @@ TINY: dict[str, dict[str, Any]] = {
 
 
 # Distance fields of meshes take minutes in plain Python.
-COMPILED = {"spoon-and-cup"}
+COMPILED = {"spoon-and-cup", "jaws"}
 
 
 def test_every_experiment_has_a_tiny_run() -> None:

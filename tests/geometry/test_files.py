@@ -24,7 +24,8 @@ def test_every_format_gives_the_same_solid(tmp_path: Path, ending: str) -> None:
     assert isinstance(shape, Mesh)
     assert len(shape.vertices) == len(solid.vertices)
     assert shape.moments().volume == pytest.approx(solid.volume, rel=STORED_DIGITS)
-    assert shape.source == (str(path.resolve()), 1.0)
+    assert shape.source == (str(path.resolve()), 1.0, True, None)
+    assert shape.repairs == ()
 
 
 def test_scale_turns_millimetres_to_metres(tmp_path: Path) -> None:
@@ -69,9 +70,10 @@ BAD_FILES: dict[str, tuple[bytes, str]] = {
         b"v nan 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n",
         "finite",
     ),
-    "inverted.obj": (
-        b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 4 2\nf 2 4 3\nf 1 3 4\n",
-        "inverted",
+    "sheet.obj": (
+        b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nv 2 0 0\nv 2 1 0\n"
+        b"f 1 2 3\nf 2 4 3\nf 2 5 4\nf 5 6 4\n",
+        "open surface, 6 edges with a face on one side only",
     ),
 }
 
@@ -139,6 +141,6 @@ def test_missing_file_folder_and_strange_paths(tmp_path: Path) -> None:
 def test_huge_file_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "huge.stl"
     with path.open("wb") as file:
-        file.truncate(500_000_000)  # sparse: takes no room on disk
-    with pytest.raises(SceneError, match="500 MB, at most 400 MB"):
+        file.truncate(1_500_000_000)  # sparse: takes no room on disk
+    with pytest.raises(SceneError, match="1500 MB, at most 1200 MB"):
         load(path)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from oracles.surface import winding_number
 
 from tangere.errors import SceneError
 from tangere.geometry.shapes import Mesh
@@ -18,6 +19,7 @@ EXPECTED = {
     *("arch", "blocks", "block-tower", "card-house", "dominoes", "falling-cube", "heap"),
     *("mixed-shapes", "slope", "spinning-block", "spinning-top", "stick-slip", "wall"),
     *("clip", "soft-block", "table"),
+    *("gear-box", "jaws", "mesh-bowl"),
 }
 # Bodies may start in touch; positions are written with a few rounded products.
 TOUCH = 1e-12
@@ -99,6 +101,43 @@ def test_heap_bodies_start_apart() -> None:
     for i, a in enumerate(loose):
         for j, b in enumerate(loose[:i]):
             assert np.linalg.norm(a.position - b.position) > radius[i] + radius[j]
+
+
+def test_bodies_above_the_bowl_start_in_balls_of_their_own() -> None:
+    scene = library.build("mesh-bowl")
+    loose = [body for body in scene.bodies if not body.fixed]
+    radius = [np.linalg.norm(b.shape.surface()[0], axis=1).max() for b in loose]
+    for i, a in enumerate(loose[:-1]):
+        for j, b in enumerate(loose[:i]):
+            assert np.linalg.norm(a.position - b.position) > radius[i] + radius[j]
+        away = np.linalg.norm(a.position - (0.0, 0.0, 0.123))  # from the middle of the bowl's ball
+        assert a.position[2] - radius[i] > 0.1 or away + radius[i] < 0.12
+    stick = loose[-1]  # between them
+    assert min(np.linalg.norm((b.position - stick.position)[:2]) for b in loose[:-1]) > 0.06
+
+
+@pytest.mark.parametrize("other", ["small gear", "gear in hand", "pin of the large gear"])
+def test_gears_start_in_mesh_without_overlap(other: str) -> None:
+    scene = library.build("gear-box")
+    large, near = scene["large gear"], scene[other]
+    assert isinstance(large, Body)
+    assert isinstance(near, Body)
+    points = near.shape.surface()[0] @ rotation_of(near.orientation).T + near.position
+    vertices, faces = large.shape.surface()
+    chosen = points[np.argsort(np.linalg.norm(points - large.position, axis=1))[:200]]
+    assert winding_number(chosen - large.position, vertices, faces).max() < 0.5
+    if other == "small gear":  # its teeth reach between those of the large one
+        reach = np.linalg.norm(vertices[:, :2], axis=1).max()
+        assert np.linalg.norm((chosen - large.position)[:, :2], axis=1).min() < reach - 3e-3
+
+
+def test_the_jaws_start_apart() -> None:
+    scene = library.build("jaws")
+    upper, lower = scene["upper jaw"], scene["lower jaw"]
+    assert isinstance(upper, Body)
+    assert isinstance(lower, Body)
+    apart = upper.position[2] - lower.position[2]
+    assert 0.04688 + 3e-3 < apart < 0.04688 + 10e-3  # see the experiment of that name
 
 
 def test_tower_grows_and_jitters_as_told() -> None:

@@ -25,6 +25,11 @@ from tangere.viewer.stage import (
     pressure_levels,
 )
 
+# Scenes whose meshes take minutes to be split into convex pieces, once
+COMPLEX = {"gear-box", "jaws", "mesh-bowl"}
+QUICK_AND_SLOW = [
+    pytest.param(name, marks=[pytest.mark.slow] if name in COMPLEX else []) for name in SCENES
+]
 SINGLE = 1e-6  # relative rounding of the single-precision numbers that travel to the page
 
 
@@ -42,10 +47,10 @@ def frame_of(scene: Scene, steps: int, method: str = "volume") -> Frame:
     return Runner(built.settings, lambda _: built).frame
 
 
-@pytest.mark.parametrize("name", list(SCENES))
+@pytest.mark.parametrize("name", QUICK_AND_SLOW)
 def test_every_built_in_scene_fills_the_view_and_can_be_shown(server: Server, name: str) -> None:
-    if JIT_DISABLED and name == "spoon-and-cup":
-        pytest.skip("the cup's many convex pieces take minutes in plain Python")
+    if JIT_DISABLED and name in {"spoon-and-cup", *COMPLEX}:
+        pytest.skip("a mesh's many convex pieces take minutes in plain Python")
     stage = Stage(server)
     scene = build(name)
     batches = stage.load(scene)

@@ -11,13 +11,19 @@ from tangere.scene.scene import Material, Scene
 from tangere.simulation import Simulation
 from tangere.viewer.watch import Watch
 
+# Scenes whose meshes take minutes to be split into convex pieces, once
+COMPLEX = {"gear-box", "jaws", "mesh-bowl"}
+QUICK_AND_SLOW = [
+    pytest.param(name, marks=[pytest.mark.slow] if name in COMPLEX else []) for name in SCENES
+]
+
 
 def words(watch: Watch, simulation: Simulation) -> str | None:
     energy = simulation.energy.total
     return watch.trouble(simulation.positions, simulation.orientations, energy)
 
 
-@pytest.mark.parametrize("name", list(SCENES))
+@pytest.mark.parametrize("name", QUICK_AND_SLOW)
 def test_no_built_in_scene_is_suspected(name: str) -> None:
     scene = build(name)
     soft = any(body.elastic is not None for body in scene.bodies)

@@ -2,8 +2,8 @@
 
 A pose puts a point of the tool's surface below one of the body's, their normals against each other,
 everything else at random. Each contact of `sdf` has its depth compared with the exact signed
-distance of its point to the other mesh. A contact is missed if an exact one is deeper than a cell
-of the field and no contact of `sdf` overlaps near it.
+distance of its point to the other mesh. The deepest exact contact of a pose is missed if it is
+deeper than a cell of the field and no contact of `sdf` overlaps near it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from tangere.collision.contact_query import (
 )
 from tangere.collision.exact_query import find_contacts
 from tangere.collision.triangle_trees import build_triangles, signed_distances
+from tangere.contact.penalty.engines import FieldEngine
 from tangere.contact.penalty.options import Penalty
 from tangere.contact.penalty.tool_contact import PenaltyContact
+from tangere.errors import SceneError
 from tangere.geometry.shapes import Mesh, Shape
 from tangere.maths.rotations import quat_product, quaternion_of, rotation_of
 from tangere.maths.vec import Array
@@ -38,7 +40,7 @@ Pair = tuple[Shape, Shape]
 DEEPEST = 3.0  # of the points that poses are made with, in cells
 ROOM = 60_000  # contacts of one pose
 UNLIMITED = 10**9
-# Near an exact contact: within so many spacings of the points, or cells where these are larger.
+# Near an exact contact: within its depth and so many spacings of the points, or cells if larger.
 NEAR = 3.0
 
 
@@ -49,8 +51,8 @@ class Found(NamedTuple):
     | errors   | of the depth of every contact, in cells                                | (n,)  |
     | shallow  | deepest exact contact less the deepest of sdf, per pose with overlap,  | (m,)  |
     |          | in cells                                                               |       |
-    | missed   | depth of every exact contact that is missed, in cells                  | (k,)  |
-    | deep     | number of exact contacts deeper than a cell                            |       |
+    | missed   | deepest exact contact of every pose in which it is missed, in cells    | (k,)  |
+    | deep     | number of poses with an exact contact deeper than a cell               |       |
     | cell     | [m]                                                                    |       |
     | spacing  | of the points [m]                                                      |       |
     """
@@ -102,7 +104,7 @@ def _row(name: str, poses: int, f: Found) -> Row:
         "p95": float(np.percentile(errors, 95)),
         "worst": float(errors.max()),
         "too shallow p99": float(np.percentile(f.shallow, 99)) if len(f.shallow) else 0.0,
-        "deeper than a cell": f.deep,
+        "poses deeper than a cell": f.deep,
         "missed": len(f.missed),
     }
 
@@ -119,12 +121,16 @@ def compare(pair: Pair, poses: int, options: Penalty | None = None, seed: int = 
     contact = PenaltyContact(pair[0], [pair[1]], options=options)
     contact.rows = np.zeros((ROOM, NCONTACT))
     trees = build_triangles([pair[0].surface(), pair[1].surface()])
-    cell = float(contact.solids.places[:, 3].max())
-    spacing = float(np.sqrt(contact.solids.areas.max()))
+    engine = contact.engine
+    if not isinstance(engine, FieldEngine):
+        raise SceneError(f"accuracy: of {contact.options.engine!r} there is none, only of 'sdf'")
+    cell = float(engine.solids.places[:, 3].max())
+    spacing = float(np.sqrt(engine.solids.areas.max()))
     tolerance = contact.options.tolerance
     rows, tally = np.zeros((ROOM, NCONTACT)), np.zeros(NTALLY, dtype=np.int64)
-    errors, missed = [np.zeros(0)], [np.zeros(0)]
+    errors = [np.zeros(0)]
     shallow: list[float] = []
+    missed: list[float] = []
     deep = 0
     for place, quaternion in random_poses(pair, poses, DEEPEST * cell, seed):
         contact.forget()
@@ -139,18 +145,14 @@ def compare(pair: Pair, poses: int, options: Penalty | None = None, seed: int = 
         if depth.max(initial=0.0) > 0.0:
             most = float(found.delta.max(initial=-tolerance))
             shallow.append((float(depth.max()) - most) / cell)
-        below = depth > cell
-        deep += int(below.sum())
-        if below.any():
-            pressing = found.delta > 0.0
-            away = np.minimum(
-                _distance_to(exact[below, CONTACT_POINT : CONTACT_POINT + 3], found.p[pressing]),
-                _distance_to(exact[below, CONTACT_ANCHOR : CONTACT_ANCHOR + 3], found.p0[pressing]),
-            )
-            missed.append(depth[below][away > NEAR * max(spacing, cell)] / cell)
-    return Found(
-        np.concatenate(errors), np.array(shallow), np.concatenate(missed), deep, cell, spacing
-    )
+        if depth.max(initial=0.0) > cell:
+            deep += 1
+            worst, pressing = exact[np.argmax(depth)], found.delta > 0.0
+            ends = (CONTACT_POINT, found.p[pressing]), (CONTACT_ANCHOR, found.p0[pressing])
+            away = min(_distance_to(worst[at : at + 3], others) for at, others in ends)
+            if away > depth.max() + NEAR * max(spacing, cell):
+                missed.append(float(depth.max()) / cell)
+    return Found(np.concatenate(errors), np.array(shallow), np.array(missed), deep, cell, spacing)
 
 
 def random_poses(
@@ -196,11 +198,6 @@ def _turn_to(way: Array) -> Array:
     return quaternion_of(np.column_stack((x, np.cross(way, x), way)))
 
 
-def _distance_to(points: Array, others: Array) -> Array:
-    """Distance of each point to the nearest of the others [m]; infinite if there are none."""
-    from scipy.spatial import cKDTree
-
-    if len(others) == 0:
-        return np.full(len(points), np.inf)
-    away: Array = cKDTree(others).query(points)[0]
-    return away
+def _distance_to(point: Array, others: Array) -> float:
+    """Distance of a point to the nearest of the others [m]; infinite if there are none."""
+    return float(np.linalg.norm(others - point, axis=1).min(initial=np.inf))

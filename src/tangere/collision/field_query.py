@@ -86,7 +86,7 @@ class Solids(NamedTuple):
     | field  | meaning                                             | shape            |
     | values | of the blocks of all fields                         | (…,) float32     |
     | tables | numbers of the blocks, of all fields                | (…,) int32       |
-    | coarse | distances at the coarse nodes of all fields         | (…,) float32     |
+    | coarse | distances at the corners of cells, of all fields    | (…,) float32     |
     | grids  | first value, table entry, corner; nx, ny, nz        | (s, 6) int64     |
     | places | origin, spacing, margin of each field               | (s, 5)           |
     | points | of all shapes                                       | (…, NPOINT)      |
@@ -114,7 +114,7 @@ class Solids(NamedTuple):
     even: Array = np.zeros(1)
 
 
-def with_stand_ins(solids: Solids, tolerance: float) -> Solids:
+def with_stand_ins(solids: Solids, tolerance: float | None) -> Solids:
     """The same with stand-ins behind the points of each shape, and room for where it was.
 
     Without them every point answers for itself, and what went through a thin part since the last
@@ -122,14 +122,18 @@ def with_stand_ins(solids: Solids, tolerance: float) -> Solids:
 
     Args:
         solids: Fields and points of all shapes.
-        tolerance: Distance from which on contacts press [m].
+        tolerance: Distance from which on contacts press [m]; None: every point is asked for, none
+            has a stand-in.
     """
     points: list[Array] = []
     nodes, firsts, was = [], [], []
     ends = np.append(solids.starts[1:], [[len(solids.points), len(solids.balls)]], axis=0)
     for (first, node), (last, past) in zip(solids.starts, ends, strict=True):
         own = solids.points[first:last]
-        extra, rows = stand_ins(own, solids.balls[node:past], solids.links[node:past])
+        if tolerance is None:
+            extra, rows = own[:0], np.full((past - node, NNODE), -1.0)
+        else:
+            extra, rows = stand_ins(own, solids.balls[node:past], solids.links[node:past])
         firsts.append(sum(len(p) for p in points))
         was.append(len(own) + len(extra))
         points += [own, extra, np.zeros((ROWS_WAS, NPOINT))]
@@ -141,7 +145,7 @@ def with_stand_ins(solids: Solids, tolerance: float) -> Solids:
         starts=starts,
         nodes=np.concatenate(nodes),
         was=np.array(was, dtype=np.int64),
-        even=np.array([tolerance]),
+        even=np.array([tolerance or 0.0]),
     )
 
 

@@ -24,7 +24,6 @@ free-spoon experiment, for 0.4 s away from the cup.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -36,8 +35,18 @@ from tangere.contact.penalty.options import Penalty, Sharing
 from tangere.contact.penalty.tool_contact import PenaltyContact
 from tangere.experiments import otaduy2005_free_spoon as free_spoon
 from tangere.experiments.experiment import Claim, Experiment, Reading, Tell, silent
-from tangere.experiments.figures import COLOURS, FAINT, INK, canvas, house_style
-from tangere.experiments.pictures import Camera, paint_triangles
+from tangere.experiments.figures import COLOURS, FAINT, canvas, house_style
+from tangere.experiments.held_mesh import (
+    HIGH_PASS,
+    Run,
+    Tool,
+    hand_turns,
+    motion_of,
+    outline_placed,
+    paint_placed,
+    rig_for,
+)
+from tangere.experiments.pictures import Camera
 from tangere.geometry.shapes import Shape
 from tangere.haptics.coupling import VirtualCoupling
 from tangere.haptics.layout import (
@@ -51,34 +60,24 @@ from tangere.haptics.layout import (
     NHAND,
     NOUT,
     NTOOL,
-    OUT_ACTIVE,
     OUT_CONTACT,
     OUT_DEPTH,
     OUT_DEVIATION,
     OUT_FORCE,
     SET_CONTACT,
-    SET_GRIP,
-    SET_INERTIA,
-    SET_INTEGRATOR,
-    SET_MASS,
-    SET_STEP,
     STEP_IMPLICIT,
     STEP_RK4,
-    TOOL_ANGULAR,
-    TOOL_MOMENTUM,
     TOOL_QUATERNION,
     Rig,
-    new_rig,
 )
 from tangere.haptics.tool import step_along, step_once
 from tangere.maths.quat import product
-from tangere.maths.rotations import quaternion_of, rotation_of
+from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
 from tangere.scene.utensils import HANDLE_SHARE, SPOON_LENGTH, cup, spoon
 from tangere.session.mesh_side import write_packet
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Name: rule, mass [kg], contact stiffness [N/m]
@@ -97,7 +96,6 @@ PLANES: tuple[int, Sharing, float] = (CONTACT_PLANES, "shared", 10e-3)
 # The spoon's x along the world's y, its y (width) along z, its z along x: through the handle.
 THROUGH = (0.5, 0.5, 0.5, 0.5)
 TOLERANCE = "depth is F/k - d, and d is our choice, unreported in the paper"
-HIGH_PASS = 50.0  # ringing is what is faster [Hz]
 
 
 @dataclass(frozen=True)
@@ -130,58 +128,6 @@ class Params:
 
 
 @dataclass(frozen=True)
-class Run:
-    """One run: state of the tool (n, 13), OUT_… (n, NOUT), depth of the deepest point (n,) [m]."""
-
-    states: Array
-    out: Array
-    point_depth: Array
-    planes: Array
-
-    @property
-    def force(self) -> Array:
-        """|F_c|, what the hand feels [N]."""
-        size: Array = np.linalg.norm(self.out[:, OUT_FORCE : OUT_FORCE + 3], axis=1)
-        return size
-
-    @property
-    def contact(self) -> Array:
-        """Size of the contact force [N]."""
-        size: Array = np.linalg.norm(self.out[:, OUT_CONTACT : OUT_CONTACT + 3], axis=1)
-        return size
-
-    @property
-    def touching(self) -> Array:
-        """Ticks with a plane that presses."""
-        return np.asarray(self.out[:, OUT_ACTIVE] > 0.0)
-
-    @property
-    def depth(self) -> float:
-        """Largest depth of a plane [m]."""
-        return float(self.out[:, OUT_DEPTH].max())
-
-    @property
-    def deviation(self) -> float:
-        """Largest distance of the grip from the hand [m]."""
-        return float(self.out[:, OUT_DEVIATION].max())
-
-    @property
-    def breaks(self) -> int:
-        """How often contact was lost again."""
-        return int(np.count_nonzero(np.diff(self.touching.astype(int)) < 0))
-
-    def ringing(self, column: int, p: Params) -> float:
-        """RMS of a force above `HIGH_PASS` in the last part of the run [N]."""
-        from scipy.signal import butter, sosfiltfilt
-
-        rows = self.out[:, column : column + 3]
-        last = min(round(p.ringing_window / p.dt), len(rows))
-        sections = butter(4, HIGH_PASS, "high", fs=1.0 / p.dt, output="sos")
-        fast = sosfiltfilt(sections, rows, axis=0)[-last:]
-        return float(np.sqrt(np.mean(np.sum(fast * fast, axis=1))))
-
-
-@dataclass(frozen=True)
 class Result:
     """Runs and |F_c| of free preludes by setting, at every grip; runs handed over otherwise.
 
@@ -198,7 +144,7 @@ class Result:
 def run(params: Params, tell: Tell = silent) -> Result:
     """The three settings at every grip, each in free motion and at the cup; then the variants."""
     p = params
-    tool = Tool.of_spoon()
+    tool = spoon_tool()
     cup_shape = cup()
     runs: dict[float, dict[str, Run]] = {}
     preludes: dict[float, dict[str, Array]] = {}
@@ -388,7 +334,7 @@ def strip(result: Result) -> Figure:
     from matplotlib.figure import Figure
 
     p = result.params
-    tool, cup_shape = Tool.of_spoon(), cup()
+    tool, cup_shape = spoon_tool(), cup()
     hands = hand(p, tool)
     each = result.runs[result.grip][TWO]
     camera = Camera(azimuth=-40.0, elevation=30.0, centre=(0.04, 0.0, 0.0), width=0.2, height=0.18)
@@ -405,89 +351,20 @@ def strip(result: Result) -> Figure:
         cup_placed = (cup_shape, np.zeros(3), np.eye(3), "#b9c7d6")
         own = turned @ tool.inner
         spoon_placed = (tool.shape, place - own @ tool.centre, own, "#d9822b")
-        _paint(axes, camera, [cup_placed, spoon_placed])
+        paint_placed(axes, camera, [cup_placed, spoon_placed])
         own = ghost_turn @ tool.inner
-        _outline(axes, camera, tool.shape, ghost - own @ tool.centre, own)
+        outline_placed(axes, camera, tool.shape, ghost - own @ tool.centre, own)
         figure.text(i / 5 + 0.1, 0.04, f"{instant:.2f} s", ha="center")
     return figure
 
 
-def _paint(axes: Axes, camera: Camera, meshes: list[tuple[Shape, Array, Array, str]]) -> None:
-    """Triangles of placed meshes from back to front, lit from above."""
-    from matplotlib.colors import to_rgb
-
-    surfaces = []
-    for shape, position, turned, colour in meshes:
-        vertices, faces = shape.surface()
-        corners = (vertices @ turned.T + position)[faces]
-        surfaces.append((corners, np.tile(to_rgb(colour), (len(faces), 1))))
-    paint_triangles(axes, camera, surfaces)
-
-
-def _outline(axes: Axes, camera: Camera, shape: Shape, position: Array, turned: Array) -> None:
-    """The edges of a mesh as thin lines, seen through everything."""
-    from matplotlib.collections import PolyCollection
-
-    right, up, _ = camera.axes()
-    vertices, faces = shape.surface()
-    corners = (vertices @ turned.T + position - camera.centre)[faces]
-    flat = np.stack((corners @ right, corners @ up), axis=2)
-    axes.add_collection(
-        PolyCollection(list(flat), facecolors="none", edgecolors=INK, lw=0.25, alpha=0.25)
-    )
-
-
 # ------------------------------------------------ the tool, the hand and one run
-@dataclass(frozen=True)
-class Tool:
-    """The spoon as a tool: its frame is principal, at the centre of mass.
-
-    Attributes:
-        shape: The mesh.
-        centre: Of mass, in the mesh's frame [m].
-        axes: Principal axes as columns, in the mesh's frame.
-        gyration: Squared radii of gyration [m²].
-        grip: In the tool's frame [m].
-    """
-
-    shape: Shape
-    centre: Array
-    axes: Array
-    gyration: Array
-    grip: Array
-
-    @classmethod
-    def of_spoon(cls) -> Tool:
-        """The spoon, held in the middle of its handle."""
-        shape = spoon()
-        moments = shape.moments()
-        gyration, axes = np.linalg.eigh(moments.inertia / moments.volume)
-        for k in range(2):  # axes along those of the mesh, not against
-            axes[:, k] *= np.sign(axes[np.argmax(np.abs(axes[:, k])), k])
-        axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])
-        middle = np.array([SPOON_LENGTH * (0.5 * HANDLE_SHARE - 0.5), 0.0, 0.0])
-        middle[1:] = moments.centre[1:]
-        return cls(shape, moments.centre, axes, gyration, axes.T @ (middle - moments.centre))
-
-    @property
-    def held_behind(self) -> float:
-        """How far behind the centre of mass the hand holds it [m]."""
-        return -float((self.axes @ self.grip)[0])
-
-    def held_at(self, behind: float) -> Tool:
-        """The same, held so far behind its centre of mass [m]."""
-        return dataclasses.replace(self, grip=self.inner @ np.array([-behind, 0.0, 0.0]))
-
-    @property
-    def inner(self) -> Array:
-        """Rotation from the mesh's frame to the tool's."""
-        turned: Array = self.axes.T
-        return turned
-
-    @property
-    def quaternion(self) -> Array:
-        """Of the tool's frame in the mesh's."""
-        return quaternion_of(self.axes)
+def spoon_tool() -> Tool:
+    """The spoon, held in the middle of its handle."""
+    shape = spoon()
+    middle = shape.moments().centre.copy()
+    middle[0] = SPOON_LENGTH * (0.5 * HANDLE_SHARE - 0.5)
+    return Tool.of(shape, middle)
 
 
 def hand(p: Params, tool: Tool) -> Array:
@@ -510,33 +387,14 @@ def hand(p: Params, tool: Tool) -> Array:
         omega = 2.0 * np.pi * hertz
         phi[:, axis] = size * np.sin(omega * later)
         rate[:, axis] = moving * size * omega * np.cos(omega * later)
-    rows[:, HAND_QUATERNION : HAND_QUATERNION + 4], rows[:, HAND_OMEGA : HAND_OMEGA + 3] = _turned(
-        phi, rate, _start_quaternion(tool)
+    rows[:, HAND_QUATERNION : HAND_QUATERNION + 4], rows[:, HAND_OMEGA : HAND_OMEGA + 3] = (
+        hand_turns(phi, rate, _start_quaternion(tool))
     )
     return rows
 
 
 def _start_quaternion(tool: Tool) -> Array:
     return np.array(product(THROUGH, tuple(tool.quaternion)))
-
-
-def _turned(phi: Array, rate: Array, start: Array) -> tuple[Array, Array]:
-    """Quaternions exp(φ) q and angular velocities J_l(φ) φ̇ of rotation vectors and their rates."""
-    angle = np.linalg.norm(phi, axis=1)[:, None]
-    half = 0.5 * np.sinc(0.5 * angle / np.pi) * phi
-    quaternions = np.array(
-        [
-            product((math.cos(0.5 * float(a[0])), *h), tuple(start))
-            for a, h in zip(angle, half, strict=True)
-        ]
-    )
-    tip = np.cross(phi, rate)
-    across = 0.5 * np.sinc(0.5 * angle / np.pi) ** 2
-    # (θ − sin θ)/θ³, by its series where it would lose digits
-    along = np.where(
-        angle > 1e-2, (1.0 - np.sinc(angle / np.pi)) / np.maximum(angle, 1e-9) ** 2, 1.0 / 6.0
-    )
-    return quaternions, rate + across * tip + along * np.cross(phi, tip)
 
 
 def press(
@@ -562,7 +420,7 @@ def press(
     states, out = np.zeros((len(hands), NTOOL)), np.zeros((len(hands), NOUT))
     deepest, planes = np.zeros(len(hands)), np.zeros(len(hands))
     for i, sample in enumerate(hands):
-        count = contact.update(_motion(rig.tool, mass, mass * tool.gyration), period=p.dt)
+        count = contact.update(motion_of(rig.tool, mass, mass * tool.gyration), period=p.dt)
         write_packet(contact, rig.tool, p.dt * i, i + 1, rig.packet)
         deltas = contact.contacts.delta
         deepest[i], planes[i] = deltas.max(initial=0.0), len(count)
@@ -584,26 +442,14 @@ def wave(p: Params, tool: Tool, name: str) -> Array:
 
 def _rig(p: Params, tool: Tool, name: str) -> Rig:
     rule, mass, _ = SETTINGS[name]
-    rig = new_rig()
-    s = rig.settings
-    VirtualCoupling(
+    coupling = VirtualCoupling(
         stiffness=p.stiffness,
         damping=p.damping,
         rotational_stiffness=p.rotational_stiffness,
         rotational_damping=p.rotational_damping,
         max_torque=math.inf,
-    ).apply(s)
-    s[SET_STEP], s[SET_MASS], s[SET_INTEGRATOR] = p.dt, mass, rule
-    s[SET_INERTIA : SET_INERTIA + 3] = mass * tool.gyration
-    s[SET_GRIP : SET_GRIP + 3] = tool.grip
-    return rig
-
-
-def _motion(y: Array, mass: float, inertia: Array) -> Array:
-    """Position, quaternion, velocity and angular velocity of a tool."""
-    turned = rotation_of(y[TOOL_QUATERNION : TOOL_QUATERNION + 4])
-    spin = turned @ (turned.T @ y[TOOL_ANGULAR : TOOL_ANGULAR + 3] / inertia)
-    return np.concatenate((y[:7], y[TOOL_MOMENTUM : TOOL_MOMENTUM + 3] / mass, spin))
+    )
+    return rig_for(tool, mass, p.dt, rule, coupling)
 
 
 EXPERIMENT = Experiment(

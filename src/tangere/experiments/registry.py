@@ -23,6 +23,7 @@ from tangere.experiments import (
     hasegawa2004_two_hands,
     hertz,
     otaduy2005_free_spoon,
+    otaduy2005_jaws,
     otaduy2005_spoon_and_cup,
     rolling,
     spin_down,
@@ -38,6 +39,7 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
         hasegawa2004_two_hands,
         otaduy2005_free_spoon,
         otaduy2005_spoon_and_cup,
+        otaduy2005_jaws,
         duriez2006_table,
         duriez2006_friction_cone,
         duriez2006_solver_time,
@@ -57,8 +59,8 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
 # To be built: who asks for one of them does not mean another.
 PLANNED = frozenset(
     "spinning-top tippe-top gears insect "
-    "peg-in-hole pen-in-bowl cylinder-in-pipe ball-on-cylinders cylinder-pivot guarded-motion "
-    "jaws".split()
+    "peg-in-hole pen-in-bowl cylinder-in-pipe ball-on-cylinders cylinder-pivot "
+    "guarded-motion".split()
 )
 
 

@@ -12,8 +12,11 @@ import numpy as np
 
 from tangere.errors import SceneError
 from tangere.geometry.checks import one_line, positive, show
-from tangere.geometry.mesh import MAX_TRIANGLES
+from tangere.geometry.edges import diagonal
+from tangere.geometry.mesh import MAX_TRIANGLES, Source, checked_vertices
+from tangere.geometry.repair import mended, one_vertex_per_place
 from tangere.geometry.shapes import Convex, Mesh
+from tangere.geometry.shell import thickened
 
 if TYPE_CHECKING:
     import os
@@ -24,32 +27,103 @@ if TYPE_CHECKING:
 
 FORMATS = (".obj", ".stl", ".ply", ".off", ".glb", ".gltf", ".xyz")
 # A mesh of MAX_TRIANGLES stays below this in every common format; larger files are refused unread.
-MAX_BYTES = 400_000_000
+MAX_BYTES = 1_200_000_000
+# Beyond these sizes [m] a part was probably meant in millimetres, or in metres after all.
+LARGE, SMALL = 10.0, 1e-4
+# Steps of single precision beyond this share of a part's size dent its faces.
+COARSE = 1e-4
+SUGGESTED_SHELL = 0.01  # over the diagonal
+LOG = logging.getLogger("tangere")
 
 
-def load(path: str | os.PathLike[str], *, scale: float = 1.0) -> Mesh | Convex:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    scale: float = 1.0,
+    repair: bool = True,
+    shell: float | None = None,
+) -> Mesh | Convex:
     """The solid in a mesh file, or the hull of a point cloud file.
 
-    Vertices at the same place are joined, since STL and textured OBJ files repeat them.
+    Vertices at the same place are joined, since STL and textured OBJ files repeat them. A surface
+    that is not closed then is repaired as far as nothing is made up (`geometry.repair`). What was
+    done is in `Mesh.repairs` and is said in one line, which goes to the logger "tangere" as a
+    warning: on the terminal, unless the program says otherwise.
 
     Args:
         path: File whose ending names the format.
         scale: Metres per unit of the file, e.g. 0.001 for millimetres.
+        repair: Whether to repair; if not, a surface that is not closed is refused.
+        shell: Take the surface as a shell of this thickness [m], half of it to either side:
+            for sheets, and for triangles that enclose nothing.
 
     Raises:
         SceneError: No such file, not readable, or not the surface of a solid.
     """
     where = one_line(path)
     factor = positive(scale, f"{where} scale")
+    thickness = None if shell is None else positive(shell, f"{where} shell")
     file = _regular_file(path, where)
     vertices, faces = _read(file, where)
+    source = Source(str(file.resolve()), factor, repair, thickness)
     try:
         if faces is None:
             return Convex(vertices * factor)
-        points, triangles = _joined(vertices * factor, faces)
-        return Mesh(points, triangles, source=(str(file.resolve()), factor))
+        mesh = _solid(vertices * factor, faces, source)
     except SceneError as error:
         raise SceneError(f"{where}: {error}") from None
+    remarks = (*mesh.repairs, *_remarks(vertices * factor, mesh, factor))
+    if remarks:
+        LOG.warning("%s: %s", where, "; ".join(remarks))
+    return mesh
+
+
+def _solid(vertices: Array, faces: NDArray[np.integer[Any]], source: Source) -> Mesh:
+    """The mesh, repaired if it has to be and may."""
+    few = len(faces) < 4 and source.shell is None
+    wrong = vertices.ndim != 2 or vertices.shape[1] != 3
+    if few or wrong or len(faces) > MAX_TRIANGLES or not _exist(faces, len(vertices)):
+        return Mesh(vertices, faces)  # says what is wrong
+    points, triangles = one_vertex_per_place(vertices, faces.astype(np.int32))
+    a, b, c = triangles.T
+    triangles = triangles[(a != b) & (b != c) & (c != a)]  # exporters leave them behind
+    said: tuple[str, ...] = ()
+    if source.shell is not None:
+        points, triangles, done = thickened(points, triangles, source.shell)
+        said = done.lines()
+    try:
+        return Mesh(points, triangles, source=source, repairs=said)
+    except SceneError:
+        if not source.repair:
+            raise
+    points = checked_vertices(points, "Mesh")  # not a number: beyond repair
+    thin = f"{SUGGESTED_SHELL * diagonal(points):.1g}"
+    remedy = f"close it, or give shell={thin} to take it for a shell {thin} m thick"
+    points, triangles, done = mended(points, triangles, "Mesh", remedy)
+    return Mesh(points, triangles, source=source, repairs=(*said, *done.lines()))
+
+
+def _exist(faces: NDArray[np.integer[Any]], count: int) -> bool:
+    return bool(faces.min() >= 0 and faces.max() < count)
+
+
+def _remarks(given: Array, mesh: Mesh, scale: float) -> list[str]:
+    """Doubts about the unit and the place of a mesh, each with a remedy."""
+    low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+    size, offset = float((high - low).max()), float(np.abs((low, high)).max())
+    remarks = []
+    if size > LARGE and scale == 1.0:
+        remarks.append(f"{size:.3g} m large: if the file is in millimetres, give scale=0.001")
+    if size < SMALL and scale != 1.0:
+        remarks.append(f"{size:.2g} m large: if the file is in metres, leave scale out")
+    step = offset * float(np.finfo(np.float32).eps)
+    single = np.float32(given / scale).astype(np.float64) * scale
+    if step > COARSE * size and np.allclose(single, given, rtol=1e-12, atol=0.0):
+        remarks.append(
+            f"{offset:.3g} m off its origin, where single precision has steps of {step:.1g} m: "
+            "export it closer to the origin"
+        )
+    return remarks
 
 
 def _regular_file(path: str | os.PathLike[str], where: str) -> Path:
@@ -96,18 +170,6 @@ def _read(file: Path, where: str) -> tuple[Array, NDArray[np.integer[Any]] | Non
         raise SceneError(f"{where}: not a readable {file.suffix} file ({reason})") from None
     finally:
         log.setLevel(level)
-    if len(faces) == 0 or faces.ndim != 2:
+    if len(faces) == 0 or faces.ndim != 2 or faces.shape[1] != 3:
         raise SceneError(f"{where}: holds no triangles; export it as a triangle mesh")
     return vertices, faces
-
-
-def _joined(
-    vertices: Array, faces: NDArray[np.integer[Any]]
-) -> tuple[Array, NDArray[np.integer[Any]]]:
-    """The mesh with vertices at one place joined, unused ones and collapsed triangles dropped."""
-    if len(vertices) == 0 or faces.min() < 0 or faces.max() >= len(vertices):
-        return vertices, faces  # `Mesh` says what is wrong
-    points, new = np.unique(vertices[faces.ravel()] + 0.0, axis=0, return_inverse=True)
-    triangles = new.reshape(-1, 3)
-    a, b, c = triangles.T
-    return points, triangles[(a != b) & (b != c) & (c != a)]

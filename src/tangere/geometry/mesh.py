@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sized
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tangere.errors import SceneError
 from tangere.geometry.checks import check_resolution, frozen, show
 from tangere.geometry.disk_cache import cached
+from tangere.geometry.edges import (
+    boxes,
+    edges_of,
+    face_keys,
+    groups,
+    tetrahedra,
+    used_vertices,
+)
 from tangere.geometry.polyhedron import (
     FLAT,
     MAX_SIMPLE_POINTS,
@@ -31,8 +39,8 @@ if TYPE_CHECKING:
 
     from tangere.maths.vec import Array, IntArray
 
-# Most triangles of one mesh: checking that many takes about a second, splitting them minutes.
-MAX_TRIANGLES = 1_000_000
+# Most triangles of one mesh: checking that many takes MEASURE
+MAX_TRIANGLES = 4_000_000
 # A mesh whose hull is larger by no more than this share of volume is taken as convex. Meshes stored
 # in single precision miss coplanarity by 1e-7; any real concavity is far above.
 CONVEX_SHARE = 1e-6
@@ -44,27 +52,45 @@ SEED = 0
 CACHE_FORMAT = "tangere-pieces-2"
 
 
+class Source(NamedTuple):
+    """Where a mesh was read from, and how: arguments of `load`."""
+
+    file: str
+    scale: float = 1.0
+    repair: bool = True
+    shell: float | None = None
+
+
 def checked_mesh(vertices: ArrayLike, faces: ArrayLike, what: str) -> tuple[Array, IntArray]:
     """Read-only vertices and triangles of a closed, outward oriented surface.
 
     Raises:
         SceneError: Anything that keeps the surface from being the boundary of a solid.
     """
+    points = checked_vertices(vertices, what)
+    triangles = checked_indices(faces, len(points), what)
+    check_closed(points, triangles, what)
+    check_volume(points, triangles, what)
+    triangles.setflags(write=False)
+    return frozen(points), triangles
+
+
+def checked_vertices(vertices: ArrayLike, what: str, most: int = MAX_TRIANGLES) -> Array:
+    """`vertices` as a fresh array of shape (n, 3), all finite.
+
+    A closed surface has no more of them than triangles.
+    """
+    return checked_points(vertices, f"{what} vertices", most=most)
+
+
+def checked_indices(faces: ArrayLike, vertex_count: int, what: str) -> IntArray:
+    """`faces` as rows of three vertex numbers, at least four and not too many."""
     count = len(faces) if isinstance(faces, Sized) else 0
     if count > MAX_TRIANGLES:
         raise SceneError(
             f"{what}: {count} triangles, at most {MAX_TRIANGLES} are accepted; "
             "reduce the mesh first"
         )
-    points = checked_points(vertices, f"{what} vertices")
-    triangles = _checked_indices(faces, len(points), what)
-    _check_closed(points, triangles, what)
-    _check_volume(points, triangles, what)
-    triangles.setflags(write=False)
-    return frozen(points), triangles
-
-
-def _checked_indices(faces: ArrayLike, vertex_count: int, what: str) -> IntArray:
     try:
         raw = np.array(faces)
     except (TypeError, ValueError, OverflowError):
@@ -78,9 +104,8 @@ def _checked_indices(faces: ArrayLike, vertex_count: int, what: str) -> IntArray
         )
     if len(raw) < 4:
         raise SceneError(f"{what}: {len(raw)} triangles, a closed surface needs at least 4")
-    bad = ((raw < 0) | (raw >= vertex_count)).any(axis=1)
-    if bad.any():
-        row = int(np.argmax(bad))
+    if raw.min() < 0 or raw.max() >= vertex_count:
+        row = int(np.argmax(((raw < 0) | (raw >= vertex_count)).any(axis=1)))
         raise SceneError(
             f"{what}: face {row} is {show(raw[row].tolist())}, "
             f"but vertices are numbered 0 to {vertex_count - 1}"
@@ -88,36 +113,32 @@ def _checked_indices(faces: ArrayLike, vertex_count: int, what: str) -> IntArray
     return raw.astype(np.int32)
 
 
-def _check_closed(points: Array, triangles: IntArray, what: str) -> None:
+def check_closed(points: Array, triangles: IntArray, what: str) -> None:
     """Refuse degenerate and repeated triangles, open edges and disagreement on the outside."""
-    corners = points[triangles]
-    coincide = (
-        (corners[:, 0] == corners[:, 1]).all(axis=1)
-        | (corners[:, 1] == corners[:, 2]).all(axis=1)
-        | (corners[:, 2] == corners[:, 0]).all(axis=1)
-    )
+    coincide = np.zeros(len(triangles), dtype=bool)
+    for i in range(3):
+        a, b = points[triangles[:, i]], points[triangles[:, (i + 1) % 3]]
+        coincide |= (a[:, 0] == b[:, 0]) & (a[:, 1] == b[:, 1]) & (a[:, 2] == b[:, 2])
     if coincide.any():
         row = int(np.argmax(coincide))
         raise SceneError(
             f"{what}: face {row} ({show(triangles[row].tolist())}) is degenerate, "
             "two corners coincide; remove such faces"
         )
-    _, first, times = np.unique(
-        np.sort(triangles, axis=1), axis=0, return_index=True, return_counts=True
-    )
-    if (times > 1).any():
-        row = int(first[np.argmax(times > 1)])
+    edges = edges_of(triangles, len(points))
+    keys = face_keys(triangles, edges, len(points))
+    ordered = np.sort(keys)
+    again = ordered[1:] == ordered[:-1]
+    if again.any():
+        row = int(np.argmax(keys == ordered[np.argmax(again)]))
         raise SceneError(
             f"{what}: face {row} ({show(triangles[row].tolist())}) occurs more than once; "
             "keep one copy"
         )
-    tail = triangles.ravel().astype(np.int64)
-    head = np.roll(triangles, -1, axis=1).ravel().astype(np.int64)
+    tail, head, edge, uses, _ = edges
     low, high = np.minimum(tail, head), np.maximum(tail, head)
-    _, edge = np.unique(low * (len(points) + 1) + high, return_inverse=True)
-    uses = np.bincount(edge)
     balance = np.bincount(edge, weights=np.where(tail < head, 1.0, -1.0))
-    if (uses % 2).any():
+    if edges.odd():
         bad = uses % 2 == 1
         at = int(np.argmax(bad[edge]))
         raise SceneError(
@@ -134,13 +155,13 @@ def _check_closed(points: Array, triangles: IntArray, what: str) -> None:
         )
 
 
-def _check_volume(points: Array, triangles: IntArray, what: str) -> None:
+def check_volume(points: Array, triangles: IntArray, what: str) -> None:
     """Refuse inverted and empty solids, as a whole and piece by piece of the surface."""
     volume, low, high = _component_volumes(points, triangles)
     total = float(volume.sum())
-    used = points[np.unique(triangles)]
-    check_resolution(used.min(axis=0), used.max(axis=0), what)
-    extent = float((used.max(axis=0) - used.min(axis=0)).max())
+    lowest, highest = low.min(axis=0), high.max(axis=0)
+    check_resolution(lowest, highest, what)
+    extent = float((highest - lowest).max())
     # A solid of thickness FLAT and the same width is the thinnest accepted.
     if abs(total) <= FLAT * FLAT * extent**3:
         raise SceneError(f"{what}: encloses no volume ({total:.3g} m³); give a solid, not a sheet")
@@ -161,28 +182,18 @@ def _check_volume(points: Array, triangles: IntArray, what: str) -> None:
 
 def _component_volumes(points: Array, triangles: IntArray) -> tuple[Array, Array, Array]:
     """Signed volume [m³] and bounding box corners [m] of each connected surface."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    n = len(points)
-    tail, head = triangles.ravel(), np.roll(triangles, -1, axis=1).ravel()
-    graph = coo_array((np.ones(len(tail), dtype=np.int8), (tail, head)), shape=(n, n))
-    _, label = connected_components(graph, directed=False)
-    _, label = np.unique(label[triangles[:, 0]], return_inverse=True)
-    count = int(label.max()) + 1
-    low, high = np.full((count, 3), np.inf), np.full((count, 3), -np.inf)
-    corners = points[triangles]
-    np.minimum.at(low, label, corners.min(axis=1))
-    np.maximum.at(high, label, corners.max(axis=1))
+    a, b, c = (triangles[:, i].astype(np.int64) for i in range(3))
+    of_vertex = groups(np.concatenate((a, a)), np.concatenate((b, c)), len(points))
+    _, label = np.unique(of_vertex[a], return_inverse=True)
+    low, high = boxes(points, triangles, label)
     # Measured from the middle of each surface, where the products lose the least.
-    p, q, r = (corners[:, i] - (0.5 * (low + high))[label] for i in range(3))
-    six = np.einsum("ij,ij->i", p, np.cross(q, r))
+    six = tetrahedra(points, triangles, (0.5 * (low + high))[label])
     return np.bincount(label, weights=six) / 6.0, low, high
 
 
 def convex_pieces(vertices: Array, faces: IntArray, what: str) -> tuple[Polyhedron, ...]:
     """Convex polyhedra that together fill the mesh; from the cache where it was split before."""
-    used = vertices[np.unique(faces)]
+    used = vertices[used_vertices(faces, len(vertices))]
     if is_convex(used, vertices, faces):
         return (_piece(used, what),)
     clouds = _split(vertices, faces, what)

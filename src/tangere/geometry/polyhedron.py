@@ -180,8 +180,8 @@ def checked_points(points: ArrayLike, what: str, most: int = MAX_POINTS) -> Arra
             f"{what}: expected numbers of shape (n, 3), got {raw.dtype} of shape {raw.shape}"
         )
     cloud = np.array(raw, dtype=np.float64)
-    bad = ~(np.abs(cloud) <= LARGEST).all(axis=1)
-    if bad.any():
+    if cloud.size and not np.abs(cloud).max() <= LARGEST:  # NaN is not, either
+        bad = ~(np.abs(cloud) <= LARGEST).all(axis=1)
         row = int(np.argmax(bad))
         raise SceneError(
             f"{what}: point {row} is {show(cloud[row].tolist())}; "

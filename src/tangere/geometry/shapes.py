@@ -28,7 +28,7 @@ from tangere.geometry.checks import (
     vector,
 )
 from tangere.geometry.curve import BALL, CAPSULE, CONE, CYLINDER, Curve
-from tangere.geometry.mesh import checked_mesh, convex_pieces
+from tangere.geometry.mesh import Source, checked_mesh, convex_pieces
 from tangere.geometry.polyhedron import (
     MAX_CLOUD,
     MAX_FACES,
@@ -303,15 +303,22 @@ class Mesh(Shape):
     """[m], shape (n, 3)."""
     faces: IntArray
     """Vertex indices, counter-clockwise seen from outside, shape (t, 3)."""
-    source: tuple[str, float] | None = field(compare=False)
-    """File the mesh was read from and the scale applied, if any."""
+    source: Source | None = field(compare=False)
+    """File the mesh was read from and how, if any."""
+    repairs: tuple[str, ...] = field(compare=False)
+    """What `load` did to make the surface of the file a closed one, a phrase each."""
 
     def __init__(
-        self, vertices: ArrayLike, faces: ArrayLike, *, source: tuple[str, float] | None = None
+        self,
+        vertices: ArrayLike,
+        faces: ArrayLike,
+        *,
+        source: Source | None = None,
+        repairs: Sequence[str] = (),
     ) -> None:
         """Check that the surface is closed, consistently oriented and encloses a volume."""
         points, triangles = checked_mesh(vertices, faces, "Mesh")
-        self._set(vertices=points, faces=triangles, source=source)
+        self._set(vertices=points, faces=triangles, source=source, repairs=tuple(repairs))
 
     def surface(self) -> Surface:
         """The mesh itself."""

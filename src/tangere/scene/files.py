@@ -317,13 +317,16 @@ def _mesh(values: Table, folder: Path) -> Shape:
         _check_keys(values, ("vertices", "faces", "file"), ("vertices", "faces"))
         vertices = _rows(values["vertices"], "vertices", float)
         return Mesh(vertices, _rows(values["faces"], "faces", int))
-    _check_keys(values, ("file", "scale"))
+    _check_keys(values, ("file", "scale", "repair", "shell"))
     _check_text(values, "file")
     try:
         path = folder / values["file"]
     except (TypeError, ValueError):
         raise SceneError(f"file: not a path, got {show(values['file'])}") from None
-    return load(path, scale=values.get("scale", 1.0))
+    repair = values.get("repair", True)
+    if not isinstance(repair, bool):
+        raise SceneError(f"repair: expected true or false, got {show(repair)}")
+    return load(path, scale=values.get("scale", 1.0), repair=repair, shell=values.get("shell"))
 
 
 def _tetmesh(values: Table, folder: Path, depth: int) -> Shape:
@@ -463,10 +466,12 @@ def _spring(spring: Spring, scene: Scene) -> Table:
 def _shape_table(shape: Shape, folder: Path) -> Table:
     kind = type(shape).__name__.lower()
     if isinstance(shape, Mesh) and shape.source is not None:
-        path, scale = shape.source
+        path, scale, repair, shell = shape.source
         with contextlib.suppress(ValueError):  # another drive: keep the full path
             path = os.path.relpath(path, folder)
-        return {"kind": kind, "file": Path(path).as_posix(), "scale": scale}
+        table = {"kind": kind, "file": Path(path).as_posix(), "scale": scale}
+        table |= {} if repair else {"repair": False}
+        return table if shell is None else {**table, "shell": shell}
     if isinstance(shape, Compound):
         parts = [
             {"shape": _shape_table(part, folder), "position": position, "orientation": orientation}

@@ -14,6 +14,7 @@ from tangere.errors import SceneError
 from tangere.geometry.checks import hint, integer, number, show
 from tangere.geometry.shapes import Box, Capsule, Compound, Cone, Convex, Cylinder, Mesh, Sphere
 from tangere.haptics.coupling import VirtualCoupling
+from tangere.scene.mesh_library import gear_box, jaws, mesh_bowl
 from tangere.scene.scene import Material, Scene
 from tangere.scene.soft_library import clip_to_snap, soft_block, table_to_press
 
@@ -549,7 +550,10 @@ SCENES: dict[str, Entry] = {
     "clip": Entry("a soft clip in your hand, to snap onto a pipe", clip_to_snap, "signorini"),
     "dominoes": Entry("a row of twenty dominoes, the first one falling", dominoes),
     "falling-cube": Entry("a tilted cube drops and comes to rest", falling_cube),
+    "gear-box": Entry("a gear in your hand, to drive two gears on pins", gear_box, "penalty"),
     "heap": Entry("sixty mixed shapes fall into a bin", heap),
+    "jaws": Entry("an upper jaw in your hand, above a lower jaw", jaws, "penalty"),
+    "mesh-bowl": Entry("ten concave bodies in a bowl, to stir with a stick", mesh_bowl, "penalty"),
     "mixed-shapes": Entry("one body of every kind of shape", mixed_shapes),
     "peg-and-hole": Entry("a peg in your hand and a hole 1 mm wider all round", peg_and_hole),
     "pyramid": Entry("a small pyramid of six blocks to push over", pyramid),

@@ -206,10 +206,15 @@ def _friction(tool: Tool, other: Body | Floor) -> tuple[float, float]:
 
 
 def _without_tools(scene: Scene) -> Scene:
-    """The scene with tools that touch nothing."""
+    """The scene with tools that touch nothing.
+
+    Where nothing else can move, nothing is touched but by tools: then no mesh has to be split into
+    convex pieces, which would take minutes.
+    """
+    still = all(body.fixed or isinstance(body, Tool) for body in scene.bodies)
     return scene.with_bodies(
         [
-            replace(body, shape=Untouched(body.shape)) if isinstance(body, Tool) else body
+            replace(body, shape=Untouched(body.shape)) if still or isinstance(body, Tool) else body
             for body in scene.bodies
         ]
     )

@@ -14,9 +14,10 @@ from tangere._jit import kernel
 from tangere._ptr import pointers
 from tangere.collision.contact_query import NPOSE, NTALLY, POSE_QUATERNION, Placed
 from tangere.collision.field_sides import NTURN
+from tangere.contact.penalty.engines import gather
 from tangere.contact.penalty.mesh_contacts import Meshes, find_mesh_contacts, new_meshes
 from tangere.contact.penalty.options import Penalty
-from tangere.contact.penalty.tool_contact import MAX_CONTACTS, gather, inverse_frame
+from tangere.contact.penalty.tool_contact import MAX_CONTACTS, inverse_frame
 from tangere.contact.unilateral.options import SolverOptions
 from tangere.contact.unilateral.problem import ContactWork
 from tangere.elements.contact_law import Law, law_between
@@ -119,6 +120,7 @@ def _meshes(arrays: Compiled, options: Penalty) -> Meshes:
         [shape or Box((1.0, 1.0, 1.0)) for shape in known] if any(touches) else [Box((1.0,) * 3)],
         options if any(touches) else Penalty(spacing=0.1, samples=16),
         names,
+        each_point=True,
     )
     counts = np.diff(solids.starts[:, 0], append=len(solids.points))
     frames = [inverse_frame((arrays.centre[i], arrays.principal[i])) for i in range(n)]

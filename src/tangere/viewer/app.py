@@ -8,15 +8,17 @@ import threading
 import time
 import webbrowser
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tangere.errors import SceneError
+from tangere.geometry.files import FORMATS, load
+from tangere.scene.mesh_scene import scene_to_feel, tolerance_for
 from tangere.viewer.director import Director
 from tangere.viewer.frame import Settings
 from tangere.viewer.host import Host
+from tangere.viewer.method_choice import Preferred
 from tangere.viewer.runner import Built, Runner, Tally
 from tangere.viewer.watch import Watch
 
@@ -92,11 +94,14 @@ def play(
     open_browser: bool = True,
     process: bool = True,
     reconnect: bool = False,
+    scale: float = 1.0,
+    shell: float | None = None,
 ) -> PlaySummary:
     """Run a scene in real time on a page in the browser, and print what happened.
 
     Args:
-        scene: A scene, the name of a built-in one, or the path of a scene file.
+        scene: A scene, the name of a built-in one, the path of a scene file, or that of a mesh
+            file, which then stands on a floor, to be felt with a ball.
         method: Name of a contact method; what suits the scene if not given.
         integrator: A step that the method can have, its first if not given: "implicit" (stable at
             any stiffness) or "explicit" (the papers' step); hands need the implicit one.
@@ -112,6 +117,8 @@ def play(
         process: Drive devices that push from a process of their own, which lets go of the hand
             whatever happens to this one.
         reconnect: Open a device again that was lost; else the session stops.
+        scale: Of a mesh file: metres per unit, e.g. 0.001 for millimetres.
+        shell: Of a mesh file: take its surface for a shell of this thickness [m].
 
     Raises:
         SceneError: Unknown scene, method or integrator, or settings that cannot be simulated.
@@ -119,12 +126,15 @@ def play(
     """
     if seconds is not None and not 0.0 < seconds < float("inf"):
         raise SceneError(f"play seconds: must be positive, got {seconds:g}; leave it out to run on")
-    first, plain = page_scenes(scene)
+    first, plain = page_scenes(scene, scale, shell)
     builder = page_builder(plain)
     held = bool(plain(first).tools)
+    prefer = _preferences(first if _is_mesh_file(scene) else "", plain)
     if method is None:
-        method = preferred_method(first, plain)
+        method = prefer(first).method
     settings = _first_settings(first, method, integrator, dt, held)
+    if settings.method == prefer(first).method:
+        settings = replace(settings, options=prefer(first).options)
     if record is not None and not held:
         raise SceneError(f"play record: {first} has no tool, so there is no hand to record")
     _check_devices(device, plain(first).tools)
@@ -147,9 +157,7 @@ def play(
         return Runner(wanted, builder)
 
     if not headless:
-        summary = _run_page(
-            settings, make, partial(preferred_method, plain=plain), seconds, port, open_browser
-        )
+        summary = _run_page(settings, make, prefer, seconds, port, open_browser)
     elif held:
         summary = _run_still(settings, plain, rate, seconds or HEADLESS_SECONDS, file)
     else:
@@ -210,12 +218,38 @@ def preferred_method(scene: str, plain: Callable[[str], Scene] | None = None) ->
     return methods.default if methods.default in able or not able else able[0]
 
 
-def page_scenes(scene: Scene | str) -> tuple[str, Callable[[str], Scene]]:
-    """Name of the first scene, and a function from names to fresh scenes."""
+def _preferences(mesh: str, plain: Callable[[str], Scene]) -> Callable[[str], Preferred]:
+    """What suits each scene; `mesh` is the one that was made of a mesh file, if any."""
+
+    def prefer(scene: str) -> Preferred:
+        if scene != mesh:
+            return Preferred(preferred_method(scene, plain), {})
+        return Preferred("penalty", {"tolerance": tolerance_for(plain(scene))})
+
+    return prefer
+
+
+def _is_mesh_file(scene: Scene | str) -> bool:
+    return isinstance(scene, str) and Path(scene).suffix.lower() in FORMATS
+
+
+def page_scenes(
+    scene: Scene | str, scale: float = 1.0, shell: float | None = None
+) -> tuple[str, Callable[[str], Scene]]:
+    """Name of the first scene, and a function from names to fresh scenes.
+
+    Args:
+        scene: A scene, the name of a built-in one, or a file.
+        scale: Of a mesh file: metres per unit.
+        shell: Of a mesh file: thickness [m].
+    """
     from tangere.scene import library
     from tangere.scene.scene import Scene
 
     own: dict[str, Scene] = {}
+    mesh = _is_mesh_file(scene)
+    if not mesh and (scale != 1.0 or shell is not None):
+        raise SceneError(f"play scale, shell: are for mesh files ({' '.join(FORMATS)})")
     if isinstance(scene, Scene):
         first = OWN_SCENE
         own[first] = scene
@@ -224,9 +258,15 @@ def page_scenes(scene: Scene | str) -> tuple[str, Callable[[str], Scene]]:
     elif Path(scene).suffix == ".toml":
         first = Path(scene).name
         own[first] = Scene.load(scene)
+    elif mesh:
+        first = Path(scene).name
+        own[first] = scene_to_feel(load(scene, scale=scale, shell=shell), Path(scene).stem)
     else:
         known = ", ".join(scene_names())
-        raise SceneError(f"play: unknown scene {scene!r}; give a .toml file or one of: {known}")
+        raise SceneError(
+            f"play: unknown scene {scene!r}; give a .toml file, a mesh file "
+            f"({' '.join(FORMATS)}) or one of: {known}"
+        )
     return first, lambda name: own[name] if name in own else library.build(name)
 
 
@@ -289,12 +329,13 @@ def _run_still(
     from tangere.devices.simulated import Scripted
     from tangere.session.session import Session
     from tangere.viewer.held_session import contact_rate
+    from tangere.viewer.method_choice import chosen_options
 
     scene = plain(settings.scene)
     still = [Scripted(_keep_still(tool)) for tool in scene.tools]
     session = Session(
         scene,
-        method=settings.method,
+        method=chosen_options(settings, scene),
         device=still,
         rate=rate,
         contact_rate=contact_rate(settings, rate),
@@ -320,7 +361,7 @@ def _keep_still(tool: Tool) -> Callable[[float], tuple[Array, Array]]:
 def _run_page(
     settings: Settings,
     make: Callable[[Settings], Runner | HeldSession],
-    prefer: Callable[[str], str],
+    prefer: Callable[[str], Preferred],
     seconds: float | None,
     port: int,
     open_browser: bool,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tangere.contact.method import methods
 from tangere.viewer.frame import Description, Frame, News, Settings
-from tangere.viewer.method_choice import with_method
+from tangere.viewer.method_choice import Preferred, for_scene
 
 if TYPE_CHECKING:
     from tangere.viewer.held_session import HeldSession
@@ -24,14 +24,14 @@ class Director:
         self,
         make: Callable[[Settings], Runner | HeldSession],
         first: Runner | HeldSession,
-        prefer: Callable[[str], str] = lambda scene: methods.default,
+        prefer: Callable[[str], Preferred] = lambda scene: Preferred(methods.default, {}),
     ) -> None:
         """Start the first source.
 
         Args:
             make: A source for settings, not started yet.
             first: One that `make` made.
-            prefer: The method that suits a scene best.
+            prefer: The method that suits a scene best, and options that come with the scene.
         """
         self._make = make
         self._prefer = prefer
@@ -72,7 +72,7 @@ class Director:
             self.source.obey(order)
         elif self._changing is None or not self._changing.is_alive():
             scene = order.values[0]
-            settings = with_method(self.description.settings, self._prefer(scene))
+            settings = for_scene(self.description.settings, self._prefer(scene))
             wanted = replace(settings, scene=scene, clutch=False)
             self._changing = threading.Thread(target=self._change, args=(wanted,), daemon=True)
             self._changing.start()

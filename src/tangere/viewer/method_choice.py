@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tangere.contact.method import methods
 from tangere.viewer.frame import Offer, Settings
@@ -42,7 +43,10 @@ def offer(settings: Settings, scene: Scene) -> Offer:
 def chosen_options(settings: Settings, scene: Scene) -> Any:
     """Options of the method as they are in force."""
     record, _ = methods.resolve(settings.method)
-    return record.with_choices(settings.options, settings.integrator, bool(scene.tools))
+    options = record.with_choices(settings.options, settings.integrator, bool(scene.tools))
+    offered_ = {control.option for control in record.controls}
+    kept = {name: value for name, value in settings.options.items() if name not in offered_}
+    return replace(options, **kept) if kept else options
 
 
 def changed(settings: Settings, what: str, value: Any) -> Settings:
@@ -57,6 +61,21 @@ def changed(settings: Settings, what: str, value: Any) -> Settings:
     if what == "method":
         return with_method(settings, value)
     return replace(settings, **{what: value})
+
+
+class Preferred(NamedTuple):
+    """What suits a scene: a method, and options of it that the page does not offer."""
+
+    method: str
+    options: Mapping[str, Any]
+
+
+def for_scene(settings: Settings, preferred: Preferred) -> Settings:
+    """Another scene's method; choices made on the page stay, what came with a scene goes."""
+    settings = with_method(settings, preferred.method)
+    offered_ = {control.option for control in methods.resolve(settings.method)[0].controls}
+    chosen = {name: value for name, value in settings.options.items() if name in offered_}
+    return replace(settings, options={**preferred.options, **chosen})
 
 
 def stepper_in_hand(method: str) -> str:

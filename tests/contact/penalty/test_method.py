@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from oracles.surface import signed_distance, unsigned_distance
@@ -9,8 +12,9 @@ from oracles.surface import signed_distance, unsigned_distance
 import tangere as tg
 from tangere.collision.closed_surface import bodies_of
 from tangere.collision.distance_field import distance_field, sample_field
+from tangere.contact.penalty.engines import FieldEngine, solid
 from tangere.contact.penalty.options import Penalty
-from tangere.contact.penalty.tool_contact import ContactSet, PenaltyContact, solid
+from tangere.contact.penalty.tool_contact import ContactSet, PenaltyContact
 from tangere.errors import SceneError
 from tangere.geometry.shapes import Shape
 from tangere.maths.rotations import rotation_of
@@ -97,7 +101,8 @@ def test_spoon_in_the_cups_handle_keeps_all_promises() -> None:
                      for part in bodies_of(vessel.vertices, vessel.faces)], axis=0)  # fmt: skip
     to_spoon = signed_distance(found.p0, moved(tool, *pose), tool.faces)
     error = np.minimum(np.abs(found.delta + to_cup), np.abs(found.delta + to_spoon))
-    assert np.percentile(error, 95) < 0.5 * contact.solids.places[:, 3].min()
+    assert isinstance(contact.engine, FieldEngine)
+    assert np.percentile(error, 95) < 0.5 * contact.engine.solids.places[:, 3].min()
 
 
 @pytest.mark.nojit
@@ -298,4 +303,23 @@ def test_equal_shapes_share_one_field() -> None:
     contact = PenaltyContact(BLOCK, [tg.Box((0.1, 0.08, 0.06)), WEDGE], options=COARSE)
     assert contact.placed.solid_of.tolist() == [0, 0, 1]
     field = distance_field(*BLOCK.surface(), spacing=COARSE.spacing, tolerance=D)
-    assert np.array_equal(contact.solids.values[: field.values.size], field.values.ravel())
+    assert isinstance(contact.engine, FieldEngine)
+    kept = contact.engine.solids.values[: field.values.size]
+    assert np.array_equal(kept, field.values.ravel())
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("engine", ["sdf", "exact"])
+def test_every_engine_keeps_the_promises(engine: Any) -> None:
+    """|n| = 1, δ = n·(p − p0) ≥ −d, and r is p in the tool's frame."""
+    options = replace(COARSE, engine=engine)
+    contact = PenaltyContact(WEDGE, [BLOCK], [((0, 0, 1), -0.03)], options=options)
+    pose = (np.array([-0.03, -0.03, 0.028]), turned(0.3))
+    found = contact.query(pose)
+    assert len(found.delta) > 0
+    assert np.linalg.norm(found.n, axis=1) == pytest.approx(1.0)
+    along = np.einsum("ij,ij->i", found.n, found.p - found.p0)
+    assert along == pytest.approx(found.delta, abs=1e-12)
+    assert found.delta.min() >= -D
+    world = found.r @ rotation_of(pose[1]).T + pose[0]
+    assert world == pytest.approx(found.p, abs=1e-12)

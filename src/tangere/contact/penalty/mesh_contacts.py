@@ -40,12 +40,7 @@ from tangere.collision.contact_query import (
     place,
 )
 from tangere.collision.distance_field import field_value
-from tangere.collision.field_query import (
-    Solids,
-    grid_view,
-    search_floor,
-    search_pair,
-)
+from tangere.collision.field_query import Solids, grid_view, search_floor, search_pair
 from tangere.collision.field_sides import NO_DIRECTION
 from tangere.contact.unilateral.contact_rows import new_contact, recall, vec
 from tangere.contact.unilateral.detect import pair_points, reach_of

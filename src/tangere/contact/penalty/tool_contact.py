@@ -1,8 +1,8 @@
-"""The penalty method for meshes: sample points of each body in the distance field of the other.
+"""The penalty method for meshes in a hand: contacts of a tool, and the planes that stand for them.
 
-A tool is tested against bodies and floors, both ways: its points in their fields, their points in
-its field. Every point closer than the tolerance is a contact (p, p0, n, δ): p on the tool, p0 on
-the scene, n out of the tool into the scene, δ = n·(p − p0), negative while apart. `clusters` turns
+A tool is tested against bodies and floors by an engine of the user's choice (`engines`). Every
+point closer than the tolerance is a contact (p, p0, n, δ): p on the tool, p0 on the scene, n out of
+the tool into the scene, δ = n·(p − p0), negative while apart. `clusters` turns
 the contacts into at most sixteen planes, the form in which a haptic loop takes them [OTADUY2005].
 
 The method is made for tools of complex shape held by a haptic device. `friction` gives the planes
@@ -12,12 +12,12 @@ friction, which the paper does without.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tangere._jit import kernel
-from tangere._ptr import off, ptr
 from tangere.collision.contact_query import (
     CONTACT_ANCHOR,
     CONTACT_BODY,
@@ -37,15 +37,6 @@ from tangere.collision.contact_query import (
     TRUNCATED,
     Placed,
 )
-from tangere.collision.distance_field import distance_field
-from tangere.collision.field_build import Field
-from tangere.collision.field_query import (
-    Solids,
-    find_contacts,
-    with_stand_ins,
-)
-from tangere.collision.field_sides import NTURN
-from tangere.collision.surface_points import Samples, surface_samples
 from tangere.contact.penalty.clusters import (
     STATE_PLANES,
     Clusters,
@@ -57,12 +48,13 @@ from tangere.contact.penalty.clusters import (
 from tangere.contact.penalty.contacts import (
     CLUSTER_DEPTH,
 )
+from tangere.contact.penalty.engines import Engine, new_engine
 from tangere.contact.penalty.friction import Friction, add_friction, new_friction
 from tangere.contact.penalty.options import Penalty
 from tangere.errors import SceneError
 from tangere.geometry.checks import number, unit, vector
 from tangere.maths.rotations import quat_conjugate, rotation_of
-from tangere.maths.vec import Array, LongArray, norm
+from tangere.maths.vec import Array, LongArray
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -74,27 +66,6 @@ if TYPE_CHECKING:
 MAX_CONTACTS = 4096
 # Planes are handed over this much ahead of the motion of one contact period, and at most so far.
 AHEAD = 1.5
-
-
-class Solid(NamedTuple):
-    """What the method knows of a shape: its distance field and its sample points."""
-
-    field: Field
-    samples: Samples
-
-
-def solid(
-    shape: Shape,
-    *,
-    spacing: float | None = None,
-    tolerance: float = Penalty.tolerance,
-    samples: int = Penalty.samples,
-    what: str = "Shape",
-) -> Solid:
-    """Field and points of a shape in its own frame, from the cache where they were built before."""
-    vertices, triangles = shape.surface()
-    field = distance_field(vertices, triangles, spacing=spacing, tolerance=tolerance, what=what)
-    return Solid(field, surface_samples(vertices, triangles, field, samples))
 
 
 class ContactSet(NamedTuple):
@@ -158,21 +129,17 @@ class PenaltyContact:
                 "give one frame or None for each"
             )
         names = ["Tool", *(f"Body {i}" for i in range(len(bodies)))]
-        solids, number_of = gather(shapes, self.options, names)
-        self.solids = with_stand_ins(solids, self.options.tolerance)
-        counts = np.diff(self.solids.starts[:, 0], append=len(self.solids.points))
-        of_tool, of_body = counts[number_of[0]], counts[number_of[1:]]
-        sizes = np.stack((np.full(len(bodies), of_tool), of_body), axis=1).ravel()
-        ends = np.cumsum(sizes)
+        self.engine: Engine = new_engine(shapes, self.options, names)
+        memory, memories = self.engine.memory()
         self.placed = Placed(
-            number_of,
+            self.engine.number_of,
             np.array([inverse_frame(frame) for frame in frames]),
             np.zeros((len(shapes), NPOSE)),
             np.zeros((len(shapes) + 1, 12)),
             np.array([_floor(floor) for floor in floors]).reshape(-1, 4),
             np.tile([self.options.stiffness, self.options.damping], (len(bodies) + len(floors), 1)),
-            np.full((int(sizes.sum()), NTURN), -1.0),
-            (ends - sizes).reshape(-1, 2),
+            memory,
+            memories,
         )
         self.placed.poses[:, POSE_QUATERNION] = 1.0
         self.placed.turns[-1, :9] = np.eye(3).ravel()
@@ -191,8 +158,6 @@ class PenaltyContact:
         vertices, _ = tool.surface()
         centre = np.zeros(3) if tool_frame is None else np.asarray(tool_frame[0], dtype=np.float64)
         self.radius = float(np.linalg.norm(vertices - centre, axis=1).max())
-        margins = self.solids.places[:, 4] - self.solids.places[:, 3]
-        self._farthest = float(margins.min())
 
     def query(
         self,
@@ -214,10 +179,8 @@ class PenaltyContact:
             poses[row, POSE_POSITION : POSE_POSITION + 3] = pose[0]
             poses[row, POSE_QUATERNION : POSE_QUATERNION + 4] = pose[1]
         self._check_poses()
-        reach = min(self.options.tolerance if tol_d is None else tol_d, self._farthest)
-        find_contacts(
-            self.solids, self.placed, reach, budget or self.options.budget, self.rows, self.tally
-        )
+        reach = min(self.options.tolerance if tol_d is None else tol_d, self.engine.farthest)
+        self.engine.find(self.placed, reach, budget or self.options.budget, self.rows, self.tally)
         return self.contacts
 
     def update(
@@ -249,22 +212,33 @@ class PenaltyContact:
             poses[1:] = bodies
         self._check_poses()
         o = self.options
+        reach = self._reach(period)
+        self.engine.find(self.placed, reach, o.budget, self.rows, self.tally)
         _respond(
-            self.solids,
             self.placed,
             self.rows,
             self.tally,
             self.clusters,
             self.response,
             self.friction,
-            (o.tolerance, o.blend, period, self.radius, self._farthest),
-            (o.budget, o.clusters, 1 if o.sharing == "shared" else 0),
+            (o.tolerance, reach, 0.2 * self.radius, o.blend, period),
+            (o.clusters, 1 if o.sharing == "shared" else 0),
         )
         return self.planes
+
+    def _reach(self, period: float) -> float:
+        """Distance up to which contacts are looked for: ahead of the motion of one period [m]."""
+        pose = self.placed.poses[0]
+        v, w = pose[POSE_VELOCITY : POSE_VELOCITY + 3], pose[POSE_OMEGA : POSE_OMEGA + 3]
+        speed = sqrt(float(v @ v)) + self.radius * sqrt(float(w @ w))
+        tolerance = self.options.tolerance
+        ahead = min(tolerance + AHEAD * speed * period, self.engine.farthest)
+        return max(tolerance, ahead)
 
     def forget(self) -> None:
         """Drop all that is remembered of earlier queries: planes, their names, normals."""
         self.placed.memory[:] = -1.0
+        self.engine.forget()
         self.tally[:] = 0
         self.clusters.state[:] = 0
         self.clusters.centroids[:] = 0.0
@@ -308,40 +282,6 @@ class PenaltyContact:
             raise SceneError(f"PenaltyContact: pose or motion of {whose} is not finite")
 
 
-def gather(shapes: Sequence[Shape], o: Penalty, names: Sequence[str]) -> tuple[Solids, LongArray]:
-    """Fields and points of all different shapes, and the number of each shape's."""
-    known: dict[Shape, int] = {}
-    built: list[Solid] = []
-    for i, shape in enumerate(shapes):
-        if shape not in known:
-            known[shape] = len(built)
-            made = solid(
-                shape, spacing=o.spacing, tolerance=o.tolerance, samples=o.samples, what=names[i]
-            )
-            built.append(made)
-    fields, samples = [s.field for s in built], [s.samples for s in built]
-    sizes = np.array([(f.values.size, f.table.size, f.coarse.size) for f in fields])
-    points = np.array([len(s.points) for s in samples])
-    nodes = np.array([len(s.balls) for s in samples])
-    first = np.cumsum(sizes, axis=0) - sizes
-    grids = [(*a, *f.table.shape) for a, f in zip(first, fields, strict=True)]
-    places = [(*f.origin, f.spacing, f.margin) for f in fields]
-    starts = np.stack((np.cumsum(points) - points, np.cumsum(nodes) - nodes), axis=1)
-    together = Solids(
-        np.concatenate([f.values.ravel() for f in fields]),
-        np.concatenate([f.table.ravel() for f in fields]),
-        np.concatenate([f.coarse.ravel() for f in fields]),
-        np.array(grids, dtype=np.int64),
-        np.array(places),
-        np.concatenate([s.points for s in samples]),
-        np.concatenate([s.balls for s in samples]),
-        np.concatenate([s.links for s in samples]),
-        starts.astype(np.int64),
-        np.array([s.spacing**2 for s in samples]),
-    )
-    return together, np.array([known[shape] for shape in shapes], dtype=np.int64)
-
-
 def inverse_frame(frame: Frame | None) -> Array:
     """Shape frame seen from the given frame: position and quaternion, shape (7,)."""
     if frame is None:
@@ -359,7 +299,6 @@ def _floor(floor: tuple[ArrayLike, float]) -> Array:
 
 @kernel
 def _respond(
-    solids: Solids,
     placed: Placed,
     rows: Array,
     tally: LongArray,
@@ -367,15 +306,10 @@ def _respond(
     response: Response,
     friction: Friction,
     lengths: tuple[float, float, float, float, float],
-    counts: tuple[int, int, int],
+    counts: tuple[int, int],
 ) -> None:
-    """Query, then cluster, then friction."""
-    tolerance, blend, period, radius, farthest = lengths
-    budget, most, shared = counts
-    v, w = off(ptr(placed.poses), POSE_VELOCITY), off(ptr(placed.poses), POSE_OMEGA)
-    speed = norm((v[0], v[1], v[2])) + radius * norm((w[0], w[1], w[2]))
-    reach = max(tolerance, min(tolerance + AHEAD * speed * period, farthest))
-    find_contacts(solids, placed, reach, budget, rows, tally)
+    """Cluster the contacts that were found, then add friction."""
+    most, shared = counts
     cluster(
         rows,
         tally[COUNT],
@@ -383,7 +317,7 @@ def _respond(
         placed.laws,
         clusters,
         response,
-        (tolerance, reach, 0.2 * radius, blend, period),
+        lengths,
         (most, shared, placed.poses.shape[0] - 1),
     )
     add_friction(friction, placed.poses, clusters.state[STATE_PLANES], response)
