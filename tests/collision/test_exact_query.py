@@ -19,6 +19,7 @@ from tangere.collision.contact_query import (
     CONTACT_DEPTH,
     CONTACT_ERROR,
     CONTACT_LOCAL,
+    CONTACT_NAME,
     CONTACT_NORMAL,
     CONTACT_POINT,
     COUNT,
@@ -263,7 +264,7 @@ def test_every_contact_keeps_the_promises(seed: int) -> None:
     rng = np.random.default_rng(seed)
     one, two = WEDGE, box((0.05, 0.05, 0.05))
     pose = 0.03 * unit(rng, 3), unit(rng)
-    rows, _ = contacts([one, two], [pose, ((0, 0, 0), UPRIGHT)], 2e-3)
+    rows, _ = contacts([one, two], [pose, ((0, 0, 0), UPRIGHT)], 7e-3)
     assert len(rows) > 0
     check_promises(rows, one, pose, two)
 
@@ -287,6 +288,8 @@ def test_exchanged_bodies_have_the_same_contacts_the_other_way_round(seed: int) 
     one, _ = contacts(meshes, poses, 2e-3)
     two, _ = contacts(meshes[::-1], poses[::-1], 2e-3)
     assert len(one) == len(two) > 0
+    for rows in (one, two):
+        assert len(set(rows[:, CONTACT_NAME])) == len(rows)
     for rows, flip in ((one, False), (two, True)):
         if flip:
             p, p0 = at(rows, CONTACT_POINT).copy(), at(rows, CONTACT_ANCHOR).copy()
@@ -294,6 +297,7 @@ def test_exchanged_bodies_have_the_same_contacts_the_other_way_round(seed: int) 
             rows[:, CONTACT_ANCHOR : CONTACT_ANCHOR + 3] = p
             rows[:, CONTACT_NORMAL : CONTACT_NORMAL + 3] *= -1.0
         rows[:, CONTACT_LOCAL : CONTACT_LOCAL + 3] = 0.0
+        rows[:, CONTACT_NAME] = 0.0  # ridges are numbered first body by second
     assert in_order(one) == pytest.approx(in_order(two), abs=1e-9)
 
 

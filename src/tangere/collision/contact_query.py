@@ -101,12 +101,12 @@ def write_contact(
     p: Vec3,
     n: Vec3,
     depth: float,
-    quality: tuple[float, float, float],
+    quality: tuple[float, float, int, int],
 ) -> None:
     """One contact more, if there is room: p on the first body, n out of it, p0 = p − δ n.
 
     out: rows, how many there may be, what the query says of itself. frame: of the first body,
-    position and rotation to the world. quality: error, area, number of the second body.
+    position and rotation to the world. quality: error, area, number of the second body, name.
     """
     rows, room, state = out
     count = state[COUNT]
@@ -123,5 +123,5 @@ def write_contact(
     row[CONTACT_DEPTH] = depth
     row[CONTACT_ERROR] = quality[0]
     row[CONTACT_AREA] = quality[1]
-    row[CONTACT_BODY] = quality[2]
+    row[CONTACT_BODY], row[CONTACT_NAME] = quality[2], quality[3]
     state[COUNT] = count + 1

@@ -52,6 +52,8 @@ from tangere.maths.vec import Array, LongArray, Vec3, add, axpy, cross, dot, nor
 STACK = 64  # nodes, or pairs of nodes, waiting in a descent: the depth of both trees, and one
 # Edges that cross under an angle of less than this sine are parallel: vertices hold them.
 PARALLEL = 1e-3
+# The surface nearest to an edge inside is on another side when its normal is this much against n.
+OTHER_SIDE = 0.2
 
 
 class Search(NamedTuple):
@@ -157,7 +159,7 @@ def search_floor(
             depth = plane[3] - dot(up, p)
             area = seen_share(t, i, into)
             if depth > -reach and area > 0.0:
-                _append(s, p, scale(-1.0, up), depth, area)
+                _append(s, p, scale(-1.0, up), depth, area, i - tree[TREE_FIRST])
 
 
 @kernel
@@ -189,11 +191,10 @@ def _look(s: Search) -> bool:
 
 
 @kernel
-def _append(s: Search, p: Vec3, n: Vec3, depth: float, area: float) -> None:
+def _append(s: Search, p: Vec3, n: Vec3, depth: float, area: float, name: int) -> None:
     """Write one contact of two surfaces that are known exactly."""
-    write_contact(
-        (s.rows, s.room, s.state), (s.position, s.axes), p, n, depth, (0.0, area, s.label)
-    )
+    quality = 0.0, area, s.label, name
+    write_contact((s.rows, s.room, s.state), (s.position, s.axes), p, n, depth, quality)
 
 
 # ------------------------------------------------ vertices
@@ -251,9 +252,10 @@ def _search_vertices(
                 continue
             p = add(turn(here, x), (here[9], here[10], here[11]))
             if of_first:
-                _append(s, p, scale(-1.0, n), -distance, area)
+                _append(s, p, scale(-1.0, n), -distance, area, i - tree[TREE_FIRST])
             else:
-                _append(s, axpy(-distance, n, p), n, -distance, area)
+                name = -1 - (i - tree[TREE_FIRST])
+                _append(s, axpy(-distance, n, p), n, -distance, area, name)
 
 
 @kernel
@@ -367,8 +369,8 @@ def _cross_edges(
 ) -> None:
     """The contact of two ridges, if they cross within both and n lies between the faces of both.
 
-    Overlapping edges must really be within the other body: the line between them does not see what
-    is around.
+    Overlapping edges must really be within the other body, and its surface nearest to them on their
+    side: the line between them does not see what is around.
     """
     here, there = off(s.turns, 12 * pair[0]), off(s.turns, 12 * pair[1])
     tail, head = edge_ends(t, i)
@@ -398,10 +400,21 @@ def _cross_edges(
         p_there = turn_back(there, sub(p, (there[9], there[10], there[11])))
         p0_here = turn_back(here, sub(p0, (here[9], here[10], here[11])))
         limit = _slack(depth)
-        if signed_distance(t, shapes[1], p_there, limit)[0] > 0.0:
+        inside, m = signed_distance(t, shapes[1], p_there, limit)
+        if inside > 0.0 or dot(turn(there, m), n) > OTHER_SIDE:
             return
-        if signed_distance(t, shapes[0], p0_here, limit)[0] > 0.0:
+        inside, m = signed_distance(t, shapes[0], p0_here, limit)
+        if inside > 0.0 or dot(turn(here, m), n) < -OTHER_SIDE:
             return
     # a pair that leaves over an end of an edge fades, too: the vertex takes over
     ends = 16.0 * along_a * (1.0 - along_a) * along_b * (1.0 - along_b)
-    _append(s, axpy(depth, n, p0), n, depth, area * ends)
+    name = _crossing_name(t, shapes, i, j)
+    _append(s, axpy(depth, n, p0), n, depth, area * ends, name)
+
+
+@kernel
+def _crossing_name(t: Trees, shapes: tuple[int, int], i: int, j: int) -> int:
+    """Number of a pair of ridges, counted after the vertices of the first shape."""
+    first, second = off(t.shapes, NSHAPE * shapes[0]), off(t.shapes, NSHAPE * shapes[1])
+    row, column = i - first[EDGES + TREE_FIRST], j - second[EDGES + TREE_FIRST]
+    return int(first[VERTICES + TREE_COUNT] + row * second[EDGES + TREE_COUNT] + column)

@@ -18,9 +18,6 @@ import numpy as np
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI8, local_f8, local_i8, off, ptr
 from tangere.collision.contact_query import (
-    CONTACT_NAME,
-    COUNT,
-    NCONTACT,
     NPOSE,
     STAMP,
     TRUNCATED,
@@ -37,8 +34,14 @@ from tangere.collision.distance_field import (
     field_value_gradient,
 )
 from tangere.collision.field_sides import (
+    NO_DIRECTION,
     NTURN,
+    TURN_DEPTH,
+    TURN_NORMAL,
+    TURN_STAMP,
     Moving,
+    has_stayed_out,
+    inherit,
     surface_near,
 )
 from tangere.collision.point_levels import BULGE, NNODE, REACH, SHARE, STAND_IN, stand_ins
@@ -65,11 +68,10 @@ STACK = 64  # nodes waiting in the descent of a tree: its depth plus one, 16 for
 # its parts alone where it varies twice as much. Depth counts from the tolerance on.
 EVEN = 0.4
 # Weight of what the field is less even than its gradient says, seen at three of the points.
-UNEVEN = 2.0
+UNEVEN = 1.0
 
-# A node inside looks away from the nearest surface when its mean normal is within 45° of the normal
-# there, its points' are within 25° of that, and the field is as even as this, in its own lengths.
-AWAY, SLIGHT = 0.7, 0.2
+# Thinnest part that a field knows, in spacings: nothing passes through on a shorter way.
+THIN = 2.0
 
 # After the points of a shape there is room for where it was in the last query: rows of memory
 WAS_TURN = 0  # 12: rotation and position in the other's frame
@@ -114,6 +116,9 @@ class Solids(NamedTuple):
 
 def with_stand_ins(solids: Solids, tolerance: float | None) -> Solids:
     """The same with stand-ins behind the points of each shape, and room for where it was.
+
+    Without them every point answers for itself, and what went through a thin part since the last
+    query is not known.
 
     Args:
         solids: Fields and points of all shapes.
@@ -258,20 +263,23 @@ class Points(NamedTuple):
     links: PtrI8
     nodes: PtrF8
     area: float
-    was: int
+    levels: bool  # whether there are stand-ins
+    was: int  # row, from the first point, of where the shape was; −1: that is not remembered
 
 
 @kernel
 def points_view(s: Solids, shape: int) -> Points:
     """Points of one shape."""
     first, node = s.starts[shape, 0], s.starts[shape, 1]
+    levels = s.was.shape[0] > 0
     return Points(
         off(ptr(s.points), NPOINT * first),
         off(ptr(s.balls), NBALL * node),
         off(ptr(s.links), NLINK * node),
-        off(ptr(s.nodes), NNODE * node),
+        off(ptr(s.nodes), NNODE * node if levels else 0),
         s.areas[shape],
-        s.was[shape],
+        levels,
+        s.was[shape] if levels else -1,
     )
 
 
@@ -308,28 +316,31 @@ def _search(
     """Contacts of one body's points with a target; how: whether they are the first's, tolerance.
 
     A ball can be left out when φ(centre) > radius + reach, as |∇φ| ≤ 1; one spacing allows for the
-    error of a field. Where bodies moved by more than the reach since the last query, or points are
-    beyond a body that they went through, the balls on the way are looked at, too. Beyond the budget
-    a node is answered by its middle point.
+    error of a field. Where bodies moved so far since the last query that points may have gone in
+    and out again, or points are beyond a body that they went through, the balls on the way are
+    looked at, too. Beyond the budget a node is answered by its middle point.
     """
     now = local_f8(12)
     _relative(off(s.turns, 12 * pair[0]), off(s.turns, 12 * pair[1]), now)
-    was = off(s.memory, NTURN * (memory + points.was))
-    known = not target.flat and was[WAS_STAMP] == s.state[STAMP] - 1
+    remembers = points.was >= 0 and not target.flat
+    was = off(s.memory, NTURN * (memory + points.was) if remembers else 0)
+    known = remembers and was[WAS_STAMP] == s.state[STAMP] - 1
     motion = Motion(now, was, known)
-    reach = s.reach
+    reach, further = s.reach, 0.0
     if not target.flat:
         reach += target.grid.spacing
         if known:
             travel = _travel(motion, points.balls)
-            reach += was[WAS_BEYOND] + (travel if travel > s.reach else 0.0)
-    stack, shares = local_i8(STACK), local_f8(STACK)
-    stack[0], shares[0] = 0, 1.0
+            far = travel > max(s.reach, THIN * target.grid.spacing)
+            further = was[WAS_BEYOND] + (travel if far else 0.0)
+            reach += further
+    stack, shares, heirs = local_i8(STACK), local_f8(STACK), local_i8(STACK)
+    stack[0], shares[0], heirs[0] = 0, 1.0, -1
     waiting = 1
     beyond = 0.0
     while waiting > 0:
         waiting -= 1
-        node, share = stack[waiting], shares[waiting]
+        node, share, heir = stack[waiting], shares[waiting], heirs[waiting]
         ball, link = off(points.balls, NBALL * node), off(points.links, NLINK * node)
         s.state[VISITED] += 1
         centre = _moved(now, (ball[BALL], ball[BALL + 1], ball[BALL + 2]))
@@ -337,22 +348,32 @@ def _search(
             continue
         spent = s.state[VISITED] > s.budget
         first, last = link[FIRST], link[LAST]
-        level = off(points.nodes, NNODE * node)
-        if level[STAND_IN] >= 0.0 and not spent:
-            fine = _fineness(s, points, target, now, level, (first, last), how[1])
-            if fine < 0.0:
-                continue
-            if fine < 1.0:
-                place = int(level[STAND_IN]), level[SHARE] * share * (1.0 - fine), level[BULGE]
-                found = _touch(s, points, target, motion, pair, memory, place, how[0])
+        level = off(points.nodes, NNODE * node if points.levels else 0)
+        if points.levels and level[STAND_IN] >= 0.0 and not spent:
+            row = int(level[STAND_IN])
+            if remembers:
+                heir = _who_knows(s, points, memory, node, heir)
+            fine, seen = _fineness(
+                s,
+                points,
+                target,
+                now,
+                level,
+                (first, last),
+                (how[1], memory + heir if heir >= 0 else -1),
+            )
+            if fine < 1.0 and (seen.value < s.reach or further > 0.0):
+                place = row, level[SHARE] * share * (1.0 - fine), level[BULGE], heir
+                found = _touch(s, points, target, motion, pair, memory, place, seen, how[0])
                 beyond = max(beyond, found)
             if fine == 0.0:
                 continue
             share *= fine
         if link[LEFT] >= 0 and not spent:
-            stack[waiting], shares[waiting] = link[RIGHT], share
-            stack[waiting + 1], shares[waiting + 1] = link[LEFT], share
-            waiting += 2
+            stack[waiting], shares[waiting], heirs[waiting] = link[RIGHT], share, heir
+            waiting += 1
+            stack[waiting], shares[waiting], heirs[waiting] = link[LEFT], share, heir
+            waiting += 1
             continue
         if spent:
             s.state[TRUNCATED] = 1
@@ -361,9 +382,12 @@ def _search(
             last = first + 1
         for i in range(first, last):
             s.state[VISITED] += 1
-            found = _touch(s, points, target, motion, pair, memory, (i, share, 0.0), how[0])
-            beyond = max(beyond, found)
-    if not target.flat:
+            seen = _look(points, target, now, i)
+            if seen.value < s.reach or further > 0.0:
+                place = i, share, 0.0, heir
+                found = _touch(s, points, target, motion, pair, memory, place, seen, how[0])
+                beyond = max(beyond, found)
+    if remembers:
         for k in range(12):
             was[k] = now[k]
         was[WAS_STAMP], was[WAS_BEYOND] = s.state[STAMP], beyond
@@ -377,41 +401,83 @@ def _fineness(
     now: PtrF8,
     level: PtrF8,
     among: tuple[int, int],
-    tolerance: float,
-) -> float:
+    how: tuple[float, int],
+) -> tuple[float, Seen]:
     """How far a node is to be resolved: 0, its stand-in will do, to 1, its parts are needed.
 
-    Negative: it may be left out, as it looks away from the surface near it. By how much depth
-    varies over the node, compared with that at the stand-in, the tolerance added: by the slope of
-    the field along the node, by the node's own bulge, and by how far three of its points are off
-    what that slope says. Where no point presses nothing depends on them.
+    It is told by how much depth varies over the node, compared with that at the stand-in, the
+    tolerance added: by the slope of the field along the node, by the node's own bulge, and by how
+    far three of its points are off what that slope says. Where no point presses nothing depends on
+    them. Past the middle of a thin part each point has to know the side that it came from.
     """
-    row = off(points.points, NPOINT * int(level[STAND_IN]))
-    x = _moved(now, (row[POINT], row[POINT + 1], row[POINT + 2]))
-    m = turn(now, (row[OUTWARD], row[OUTWARD + 1], row[OUTWARD + 2]))
-    value, slope = _value(target, x), target.normal
-    room = EVEN * abs(tolerance - value)
+    seen = _look(points, target, now, int(level[STAND_IN]))
+    room = EVEN * abs(how[0] - seen.value)
     if level[BULGE] >= 2.0 * room:
-        return 1.0
-    if not target.flat:
-        value, slope = field_value_gradient(target.grid, x)
+        return 1.0, seen
     s.state[VISITED] += 1
-    across = axpy(-dot(slope, m), m, slope)
-    varies = norm(across) * level[REACH] + level[BULGE]
+    row = off(points.points, NPOINT * int(level[STAND_IN]))
+    m = turn(now, (row[OUTWARD], row[OUTWARD + 1], row[OUTWARD + 2]))
+    slope = target.normal
+    if not target.flat:
+        _, slope = field_value_gradient(target.grid, seen.at)
+        seen = Seen(seen.at, seen.value, slope, True)
+        if how[1] >= 0 and _past_middle(off(s.memory, NTURN * how[1]), slope):
+            return 1.0, seen
+    varies = norm(axpy(-dot(slope, m), m, slope)) * level[REACH] + level[BULGE]
     if not target.flat and varies < 2.0 * room:
         off_by = 0.0
         for k in range(3):
             i = among[0] if k == 0 else (among[1] - 1 if k == 1 else (among[0] + among[1]) // 2)
-            probe = off(points.points, NPOINT * i)
-            y = _moved(now, (probe[POINT], probe[POINT + 1], probe[POINT + 2]))
-            way = sub(y, x)
-            off_by = max(off_by, abs(field_value(target.grid, y) - value - dot(slope, way)))
-        if dot(slope, m) > AWAY and off_by < SLIGHT * level[REACH] and value < 0.0:
-            return -1.0
+            probe = _look(points, target, now, i)
+            expected = seen.value + dot(slope, sub(probe.at, seen.at))
+            off_by = max(off_by, abs(probe.value - expected))
         varies += UNEVEN * off_by
     if varies <= room:
-        return 0.0
-    return min(varies / room - 1.0, 1.0) if room > 0.0 else 1.0
+        return 0.0, seen
+    return min(varies / room - 1.0, 1.0), seen
+
+
+@kernel
+def _who_knows(s: Search, points: Points, memory: int, node: int, heir: int) -> int:
+    """Whose side a node and what is below it have, if they know of none themselves: a row.
+
+    That of its stand-in, of its middle point or of the stand-ins below, whichever was looked at in
+    the last query, else the one that was handed down; −1: nobody's.
+    """
+    link = off(points.links, NLINK * node)
+    last = s.state[STAMP] - 1
+    for k in range(4):
+        row = (link[FIRST] + link[LAST]) // 2
+        if k != 1:
+            at = node if k == 0 else (link[LEFT] if k == 2 else link[RIGHT])
+            row = int(points.nodes[NNODE * at + STAND_IN]) if at >= 0 else -1
+        if row >= 0 and s.memory[NTURN * (memory + row) + TURN_STAMP] == last:
+            return int(row)
+    return heir
+
+
+@kernel
+def _past_middle(memo: PtrF8, slope: Vec3) -> bool:
+    """Whether the side that something inside had is not the nearest any more."""
+    side = (memo[TURN_NORMAL], memo[TURN_NORMAL + 1], memo[TURN_NORMAL + 2])
+    return memo[TURN_DEPTH] > 0.0 and dot(slope, side) <= NO_DIRECTION * norm(slope)
+
+
+class Seen(NamedTuple):
+    """A point in the frame of the field."""
+
+    at: Vec3  # [m]
+    value: float  # φ there [m]
+    slope: Vec3  # ∇φ
+    sloped: bool  # whether that is known
+
+
+@kernel
+def _look(points: Points, target: Target, now: PtrF8, i: int) -> Seen:
+    """A point and its distance; its slope where that costs nothing."""
+    row = off(points.points, NPOINT * i)
+    at = _moved(now, (row[POINT], row[POINT + 1], row[POINT + 2]))
+    return Seen(at, _value(target, at), target.normal, target.flat)
 
 
 @kernel
@@ -422,27 +488,35 @@ def _touch(
     motion: Motion,
     pair: tuple[int, int],
     memory: int,
-    place: tuple[int, float, float],
+    place: tuple[int, float, float, int],
+    seen: Seen,
     of_first: bool,
 ) -> float:
     """Write the contact of a point, if it is one; returns how deep it is if beyond the body, or 0.
 
-    place: row of the point, how many points it stands for, how far it may be off its surface.
+    place: row of the point, how many points it stands for, how far it may be off its surface; whose
+    side it has if it knows of none, −1: nobody's.
     """
-    i, share, bulge = place
+    i, share, bulge, heir = place
     here, there = off(s.turns, 12 * pair[0]), off(s.turns, 12 * pair[1])
     row = off(points.points, NPOINT * i)
     x = (row[POINT], row[POINT + 1], row[POINT + 2])
-    at = _moved(motion.now, x)
-    value = _value(target, at)
-    m = (row[OUTWARD], row[OUTWARD + 1], row[OUTWARD + 2])
-    outward = turn(motion.now, m)
+    at, value = seen.at, seen.value
+    outward = turn(motion.now, (row[OUTWARD], row[OUTWARD + 1], row[OUTWARD + 2]))
     n, depth = target.normal, -value
     if not target.flat:
         before = _moved(motion.before, x) if motion.known else at
         memo = off(s.memory, NTURN * (memory + i))
+        if heir >= 0 and memo[TURN_STAMP] != s.state[STAMP] - 1:
+            inherit(off(s.memory, NTURN * (memory + heir)), memo, s.state[STAMP])
         point = Moving(at, before, motion.known, outward)
-        n, depth = surface_near(target.grid, point, value, s.reach, memo, s.state[STAMP])
+        if value >= s.reach and has_stayed_out(target.grid, point, value, memo, s.state[STAMP]):
+            return 0.0
+        slope = seen.slope
+        if not seen.sloped:
+            _, slope = field_value_gradient(target.grid, at)
+        near = surface_near(target.grid, point, (value, slope), s.reach, memo, s.state[STAMP])
+        n, depth = near
     if depth <= -s.reach:
         return 0.0
     beyond = depth if value > 0.0 and depth > 0.0 else 0.0
@@ -460,10 +534,9 @@ def _touch(
         n = scale(-1.0, n)
     else:
         p = axpy(depth, n, p)
-    quality = (error, facing * share * points.area, float(s.label))
+    name = i if of_first else -1 - i
+    quality = error, facing * share * points.area, s.label, name
     write_contact((s.rows, s.room, s.state), (s.position, s.axes), p, n, depth, quality)
-    last = off(s.rows, NCONTACT * (s.state[COUNT] - 1))
-    last[CONTACT_NAME] = i if of_first else -1 - i
     return beyond
 
 

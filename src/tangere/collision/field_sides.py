@@ -16,7 +16,6 @@ from tangere.collision.distance_field import (
     Grid,
     field_gradient,
     field_value,
-    field_value_gradient,
 )
 from tangere.maths.vec import Vec3, axpy, dot, norm, scale, sub
 
@@ -56,18 +55,21 @@ class Near(NamedTuple):
 
 @kernel
 def surface_near(
-    grid: Grid, point: Moving, value: float, reach: float, memo: PtrF8, stamp: int
+    grid: Grid,
+    point: Moving,
+    here: tuple[float, Vec3],
+    reach: float,
+    memo: PtrF8,
+    stamp: int,
 ) -> Near:
     """The surface that a point touches: the nearest one, or that of the side it came from.
 
-    value: φ there. memo: TURN_… of the point; stamp: number of this query. Out of reach the depth
-    is −reach, and nothing is remembered.
+    here: φ and its gradient there. memo: TURN_… of the point; stamp: number of this query. Out of
+    reach the depth is −reach, and nothing is remembered.
     """
+    value, slope = here
     remembered = memo[TURN_STAMP] == stamp - 1
     was_in = remembered and memo[TURN_DEPTH] > 0.0
-    if value >= reach and not was_in and not _may_have_passed(grid, point, value):
-        return Near(point.outward, -reach)
-    _, slope = field_value_gradient(grid, point.at)
     length = norm(slope)
     n = scale(-1.0, point.outward)  # unknown on the medial axis: away from the point's own side
     if length > NO_DIRECTION:
@@ -79,8 +81,10 @@ def surface_near(
         limit += norm(sub(point.at, point.before))
     if was_in:
         limit += memo[TURN_DEPTH]
-    elif value < 0.0 or value >= reach or (remembered and dot(slope, side) <= 0.0):
-        was_in, side = _side_it_came_through(grid, point, n)
+    elif not remembered or dot(slope, side) <= NO_DIRECTION * length:
+        # nothing tells that what is nearest now was nearest before
+        if value < 0.0 or not has_stayed_out(grid, point, value, memo, stamp):
+            was_in, side = _side_it_came_through(grid, point, n)
     if was_in:
         along = dot(slope, side)
         turned = along <= NO_DIRECTION * length or length <= NO_DIRECTION
@@ -100,12 +104,22 @@ def surface_near(
 
 
 @kernel
-def _may_have_passed(grid: Grid, point: Moving, value: float) -> bool:
-    """Whether the way of a point since the last query was long enough to go in and out again."""
-    if not point.known:
+def inherit(whose: PtrF8, memo: PtrF8, stamp: int) -> None:
+    """Remember of a point, as from the last query, what is known of another one near it."""
+    for k in range(TURN_STAMP):
+        memo[k] = whose[k]
+    memo[TURN_STAMP] = stamp - 1
+
+
+@kernel
+def has_stayed_out(grid: Grid, point: Moving, value: float, memo: PtrF8, stamp: int) -> bool:
+    """Whether a point outside was so before, and its way too short to go in and out again."""
+    if memo[TURN_STAMP] == stamp - 1 and memo[TURN_DEPTH] > 0.0:
         return False
+    if not point.known:
+        return True
     way = norm(sub(point.at, point.before))
-    return way > value and way > value + field_value(grid, point.before)
+    return way <= value or way <= value + field_value(grid, point.before)
 
 
 @kernel
@@ -115,11 +129,11 @@ def _side_it_came_through(grid: Grid, point: Moving, n: Vec3) -> tuple[bool, Vec
         return False, n
     way = sub(point.at, point.before)
     length = norm(way)
-    if length == 0.0:
+    if length == 0.0 or field_value(grid, point.before) < -STEP * grid.spacing:
         return False, n
     direction = scale(1.0 / length, way)
     along = _march(grid, point.before, direction, length, 1.0)
-    if along <= 0.0 or along >= length:
+    if along >= length:
         return False, n
     slope = field_gradient(grid, axpy(along, direction, point.before))
     size = norm(slope)

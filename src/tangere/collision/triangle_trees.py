@@ -288,9 +288,16 @@ def closest_signed_distance(
         Distances [m], shape (n,), the nearest points of the surface [m] and the outward normals
         there, along the way between the two, shapes (n, 3).
     """
+    return signed_distances(build_triangles([mesh]), 0, points)
+
+
+def signed_distances(
+    triangles: Triangles, shape: int, points: ArrayLike
+) -> tuple[Array, Array, Array]:
+    """The same for one of several shapes whose trees are there."""
     at = np.ascontiguousarray(points, dtype=np.float64).reshape(-1, 3)
     values, feet, normals = np.empty(len(at)), np.empty_like(at), np.empty_like(at)
-    _distances(build_triangles([mesh]), at, values, feet, normals)
+    _distances(triangles, shape, at, values, feet, normals)
     return values, feet, normals
 
 
@@ -425,13 +432,13 @@ def _box_distance2(box: PtrF8, x: Vec3) -> float:
 
 @kernel
 def _distances(
-    t: Triangles, at: Array, values_out: Array, feet_out: Array, normals_out: Array
+    t: Triangles, shape: int, at: Array, values_out: Array, feet_out: Array, normals_out: Array
 ) -> None:
-    """Signed distances of many points to the first shape."""
+    """Signed distances of many points to one shape."""
     trees = trees_view(t)
     for i in range(at.shape[0]):
         x = (at[i, 0], at[i, 1], at[i, 2])
-        value, n = signed_distance(trees, 0, x, inf)
+        value, n = signed_distance(trees, shape, x, inf)
         foot = axpy(-value, n, x)
         values_out[i] = value
         for k in range(3):
