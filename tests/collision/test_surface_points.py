@@ -133,8 +133,8 @@ def test_points_along_sharp_edges_split_each_of_them_evenly() -> None:
     shape, spacing = tg.Box((0.1, 0.06, 0.04)), 0.013
     points, faces = shape.surface()
     normals = surface_of(points, faces).normals
-    corners, along = samples._sharp_points(points, faces, normals, spacing)
-    assert len(corners) == 8
+    corners, along, others = samples._edge_points(points, faces, normals, spacing)
+    assert (len(corners), len(others)) == (8, 0)
     expected = []
     for a in points:
         for b in points[(points > a + 1e-9).any(axis=1)]:
