@@ -199,6 +199,8 @@ def _may_go(parts: Parts, fans: Fans, u: int, v: int, gone: tuple[int, int]) -> 
     p, q = piece[gone[0]], piece[gone[1]]
     if (p == q and parts.count[p] <= 2) or parts.count[p] <= 1 or parts.count[q] <= 1:
         return False
+    if p == q and _on_border(parts, fans, u) and _on_border(parts, fans, v):
+        return False  # the piece would hang together by a vertex
     ring_u, ring_v = local_i8(128), local_i8(128)
     many_u, many_v = _ring(parts, fans, u, ring_u), _ring(parts, fans, v, ring_v)
     common = 0
@@ -216,6 +218,22 @@ def _may_go(parts: Parts, fans: Fans, u: int, v: int, gone: tuple[int, int]) -> 
                 if _ring(parts, fans, w, ring_u) <= 3:
                     return False
     return True
+
+
+@kernel
+def _on_border(parts: Parts, fans: Fans, w: int) -> bool:
+    """Whether several pieces meet at a vertex."""
+    piece, after = ptr(parts.piece), ptr(fans.next)
+    first = -1
+    at = fans.head[w]
+    while at >= 0:
+        p = piece[at // 3]
+        if p >= 0:
+            if first >= 0 and p != first:
+                return True
+            first = p
+        at = after[at]
+    return False
 
 
 @kernel
