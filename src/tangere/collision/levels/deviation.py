@@ -48,9 +48,7 @@ def deviations(
         fine_corners, fine_balls, fine_start, coarse_corners, coarse_balls, coarse_start, around,
         there,
     )  # fmt: skip
-    _to_fine(
-        coarse_corners, coarse_start, fine_corners, fine_balls, fine_start, around, back
-    )
+    _to_fine(coarse_corners, coarse_start, fine_corners, fine_balls, fine_start, around, back)
     return there, back
 
 
@@ -160,7 +158,8 @@ def _bound(
             da, _, _ = nearest_on_triangle(a, i, j, m)
             db, _, _ = nearest_on_triangle(b, i, j, m)
             dc, _, _ = nearest_on_triangle(c, i, j, m)
-            high = min(high, sqrt(max(da, db, dc)))
+            if da + db + dc >= 0.0:  # not so for NaN, of a triangle without area
+                high = min(high, sqrt(max(da, db, dc)))
     return high
 
 
@@ -188,9 +187,7 @@ def _to_fine(
 
 
 @kernel
-def _distance(
-    x: Vec3, rows: PtrF8, balls: PtrF8, start: PtrI8, around: LongArray, p: int
-) -> float:
+def _distance(x: Vec3, rows: PtrF8, balls: PtrF8, start: PtrI8, around: LongArray, p: int) -> float:
     """Distance of a point from the triangles of the pieces around p [m]."""
     best = inf
     for k in range(around.shape[1]):
@@ -202,8 +199,11 @@ def _distance(
             if norm(sub(x, (ball[0], ball[1], ball[2]))) - ball[3] >= best:
                 continue
             row = off(rows, 9 * t)
-            squared, _, _ = nearest_on_triangle(x, _corner(row, 0), _corner(row, 1), _corner(row, 2))
-            best = min(best, sqrt(squared))
+            squared, _, _ = nearest_on_triangle(
+                x, _corner(row, 0), _corner(row, 1), _corner(row, 2)
+            )
+            if squared < best * best:  # also false for NaN, of a triangle without area
+                best = sqrt(squared)
     return best
 
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tangere._jit import cache_root
+from tangere._jit import cache_root, kernel
+from tangere._ptr import PtrF8
 from tangere.collision.levels.deviation import deviations, inflations
 from tangere.collision.levels.pieces import (
     Parts,
@@ -85,12 +86,50 @@ class Levels(NamedTuple):
     sources: LongArray
 
 
-class Stage(NamedTuple):
-    """One level while the tree is built: its pieces and their measures."""
+class LevelSet(NamedTuple):
+    """Levels of several shapes, one after the other; children, vertices … by number of the whole.
 
-    pieces: list[tuple[Array, LongArray, LongArray]]  # vertices, corners, triangle numbers
-    measures: Array  # (p, NNODE)
-    children: list[list[int]]  # node numbers
+    | field    | as in Levels, and                | shape         |
+    | roots    | root of each shape               | (s,) int64    |
+    """
+
+    nodes: Array
+    links: LongArray
+    vertices: Array
+    corners: LongArray
+    faces: Array
+    roots: LongArray
+
+
+def gather(levels: list[Levels]) -> LevelSet:
+    """Levels of several shapes in one set of arrays."""
+    links = []
+    node = vertex = triangle = 0
+    roots = []
+    for each in levels:
+        moved = each.links.copy()
+        moved[:, CHILD] += node
+        moved[:, VERTEX] += vertex
+        moved[:, TRIANGLE] += triangle
+        roots.append(node)
+        node += len(each.nodes)
+        vertex += len(each.vertices)
+        triangle += len(each.faces)
+        links.append(moved)
+    return LevelSet(
+        np.concatenate([each.nodes for each in levels]),
+        np.concatenate(links),
+        np.concatenate([each.vertices for each in levels]),
+        np.concatenate([each.corners for each in levels]),
+        np.concatenate([each.faces for each in levels]),
+        np.array(roots, dtype=np.int64),
+    )
+
+
+@kernel
+def coarseness(node: PtrF8) -> float:
+    """Detail that a node has lost: s ℓ² [m³]."""
+    return float(node[NODE_DEVIATION] * node[NODE_EDGE] * node[NODE_EDGE])
 
 
 def contact_levels(

@@ -50,7 +50,9 @@ def planes_of(points: Array, corners: LongArray) -> Array:
     p = points[corners]
     normal = np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0])
     length = np.linalg.norm(normal, axis=1)
-    normal = np.divide(normal, length[:, None], out=np.zeros_like(normal), where=length[:, None] > 0)
+    normal = np.divide(
+        normal, length[:, None], out=np.zeros_like(normal), where=length[:, None] > 0
+    )
     return np.column_stack((normal, np.einsum("ij,ij->i", normal, p[:, 0])))
 
 
@@ -161,7 +163,7 @@ def _grow(
                 inside[size] = v
                 size += 1
         head, tail = 0, 1
-        while head < tail and tail < MAX_TRIANGLES and size < MAX_VERTICES:
+        while head < tail < MAX_TRIANGLES and size < MAX_VERTICES:
             t = waiting[head]
             head += 1
             for k in range(3):
@@ -222,9 +224,7 @@ def plane_through(a: Vec3, b: Vec3, c: Vec3, out: PtrF8) -> float:
 
 
 @kernel
-def _judge(
-    parts: Parts, pairs: LongArray, slack: float, fits: Array, size: Array
-) -> None:
+def _judge(parts: Parts, pairs: LongArray, slack: float, fits: Array, size: Array) -> None:
     """Whether the union of each pair is convex and small enough, and its extent [m]."""
     x, c, plane = ptr(parts.points), ptr(parts.corners), ptr(parts.planes)
     piece, after, first = ptr(parts.piece), ptr(parts.after), ptr(parts.first)

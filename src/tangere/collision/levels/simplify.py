@@ -359,7 +359,9 @@ def _keeps_shape(parts: Parts, e: Edge, x: Vec3) -> bool:
             continue
         a, b, c = _corner(parts, e, f, 0, x), _corner(parts, e, f, 1, x), _corner(parts, e, f, 2, x)
         area = plane_through(a, b, c, fresh)
-        longest = max(dot(sub(b, a), sub(b, a)), dot(sub(c, b), sub(c, b)), dot(sub(a, c), sub(a, c)))
+        longest = max(
+            dot(sub(b, a), sub(b, a)), dot(sub(c, b), sub(c, b)), dot(sub(a, c), sub(a, c))
+        )
         old = off(planes, NPLANE * f)
         if area < LEAST_AREA * 0.866 * longest:
             return False
