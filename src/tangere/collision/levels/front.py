@@ -21,11 +21,11 @@ from tangere.maths.vec import Array, IntArray, LongArray
 # Rows of pairs; a power of two.
 PAIRS = 1 << 15
 # Pairs waiting to be refined, and cells of the hash of contacts found; a power of two.
-WAITING = 4096
+WAITING = 1 << 14
 CELLS = 1 << 13
 
 # Columns of a pair
-PAIR_DISTANCE = 0  # of the hulls, when last looked at [m]
+PAIR_DISTANCE = 0  # least distance of what is below them, when last looked at [m]
 PAIR_MOTION = 1  # of the bodies till then [m]
 PAIR_NORMAL = 2  # 3: of the last overlap
 PAIR_STAMP = 5  # number of that query
@@ -33,8 +33,7 @@ NPAIR = 6
 # Columns of a body
 BODY_TURN = 0  # 12: in the tool's shape frame, at the last query: rotation, position
 BODY_MOTION = 12  # way that any point of it has gone at most [m]
-BODY_DEEPEST = 13  # of the last query [m]; negative: not asked yet
-NBODY = 14
+NBODY = 13
 # Columns of a pair in the queue
 WAIT_A, WAIT_B, WAIT_PARENT, WAIT_STATUS = 0, 1, 2, 3
 NWAIT = 4
@@ -53,9 +52,12 @@ class Front(NamedTuple):
     | waiting  | WAIT_…                                            | (WAITING, NWAIT) int64 |
     | found    | contact of each row                               | (WAITING, NFOUND)      |
     | free     | rows of `waiting` that are not in use             | (WAITING,) int64       |
-    | counts   | rows in the heap, free rows, number of the query  | (3,) int64             |
+    | counts   | rows in the heap, free rows, number of the query, | (5,) int64             |
+    |          | number of the search, overlaps found in it        |                        |
     | cells    | last contact in each cell, with its query         | (CELLS, 2) int64       |
     | chain    | the contact before, of the same cell              | (rows,) int64          |
+    | answered | last search in which an overlap of each node was  | (n,) int64             |
+    |          | found pair by pair                                |                        |
     """
 
     keys: LongArray
@@ -70,34 +72,42 @@ class Front(NamedTuple):
     counts: LongArray
     cells: LongArray
     chain: LongArray
+    answered: LongArray
 
 
-HEAP, FREE, QUERY = 0, 1, 2
+HEAP, FREE, QUERY, SEARCH, CROSSED = 0, 1, 2, 3, 4
 
 
-def new_front(bodies: int, rows: int) -> Front:
-    """Nothing remembered; rows: most contacts that a query may write."""
+def new_front(bodies: int, nodes: int, rows: int) -> Front:
+    """Nothing remembered.
+
+    Args:
+        bodies: Pairs of bodies that are searched.
+        nodes: Of all levels.
+        rows: Most contacts that a query may write.
+    """
     return Front(
         np.full(PAIRS, -1, dtype=np.int64),
         np.zeros((PAIRS, NPAIR)),
         np.zeros((PAIRS, 9), dtype=np.int32),
-        np.tile(np.array([0.0] * BODY_DEEPEST + [-1.0]), (max(bodies, 1), 1)),
+        np.zeros((max(bodies, 1), NBODY)),
         np.zeros(WAITING, dtype=np.int64),
         np.zeros(WAITING),
         np.zeros((WAITING, NWAIT), dtype=np.int64),
         np.zeros((WAITING, NFOUND)),
         np.zeros(WAITING, dtype=np.int64),
-        np.zeros(3, dtype=np.int64),
+        np.zeros(5, dtype=np.int64),
         np.full((CELLS, 2), -1, dtype=np.int64),
         np.zeros(rows, dtype=np.int64),
+        np.full(nodes, -1, dtype=np.int64),
     )
 
 
 def forget(front: Front) -> None:
     """Drop all that is remembered."""
     front.keys[:] = -1
-    front.bodies[:, BODY_DEEPEST] = -1.0
     front.cells[:] = -1
+    front.answered[:] = -1
 
 
 @kernel
@@ -116,6 +126,8 @@ def clear(f: Front) -> None:
     """No pair waits."""
     counts, free = ptr(f.counts), ptr(f.free)
     counts[HEAP] = 0
+    if counts[FREE] == WAITING:
+        return
     counts[FREE] = WAITING
     for i in range(WAITING):
         free[i] = WAITING - 1 - i

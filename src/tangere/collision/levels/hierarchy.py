@@ -35,7 +35,7 @@ from tangere.maths.vec import Array, LongArray
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-CACHE_FORMAT = "tangere-levels-1"
+CACHE_FORMAT = "tangere-levels-2"
 # On level 0 a vertex this share of the size above a plane counts as on it.
 FLAT = 1e-6
 # On coarser levels a vertex may be this share of the typical edge above a plane of its own piece.
@@ -56,7 +56,8 @@ NODE_AREA = 7  # of its triangles [m²]
 NODE_AXIS = 8  # 3: mean outward normal, of length ≤ 1
 NODE_CONE = 11  # least cosine of that direction and a normal, of level 0 too; −1: any
 NODE_SLACK = 12  # how far its surface may be below its hull [m]
-NNODE = 13
+NODE_BOX = 13  # 3 + 9 + 3: of a box around the same: centre, axes in rows, half sides [m]
+NNODE = 28
 CHILD, CHILDREN, VERTEX, VERTICES, TRIANGLE, TRIANGLES, LEVEL = 0, 1, 2, 3, 4, 5, 6
 NBRANCH = 7
 # Columns of a triangle of a node
@@ -294,6 +295,11 @@ class _Tree:
             np.minimum.at(cone, piece, np.einsum("ij,ij->i", unit[piece], normals))
         rows[:, NODE_CONE] = cone
         rows[:, NODE_SLACK] = slack
+        rows[:, NODE_BOX:] = _boxes(
+            np.concatenate((np.repeat(home, 3), np.repeat(own, 3))),
+            np.concatenate((self.original.reshape(-1, 3), corners.reshape(-1, 3))),
+            count,
+        )
         if self.levels == 0:
             return rows
         around = _around(parts, own)
@@ -361,6 +367,8 @@ class _Tree:
             row = np.zeros(NNODE)
             row[NODE_CENTRE : NODE_RADIUS + 1] = _ball([self.rows[i] for i in below])
             row[NODE_CONE] = -1.0
+            corners = np.concatenate([_box_corners(self.rows[i]) for i in below])
+            row[NODE_BOX:] = _boxes(np.zeros(len(corners), np.int64), corners, 1)[0]
             self.rows.append(row)
             self.level.append(self.levels)
             self.children.append(below)
@@ -371,6 +379,33 @@ class _Tree:
         if root != len(self.rows) - 1:  # a single piece made before others were left unchanged
             for each in (self.rows, self.level, self.children, self.shapes):
                 each.append(each.pop(root))  # type: ignore[attr-defined]
+
+
+def _boxes(piece: LongArray, points: Array, count: int) -> Array:
+    """Box around the points of each piece, along the principal axes: centre, axes, half sides."""
+    many = np.maximum(np.bincount(piece, minlength=count), 1.0)[:, None]
+    mean = np.stack([np.bincount(piece, x, minlength=count) for x in points.T], axis=1) / many
+    away = points - mean[piece]
+    second = np.empty((count, 3, 3))
+    for i in range(3):
+        for j in range(3):
+            second[:, i, j] = np.bincount(piece, away[:, i] * away[:, j], minlength=count)
+    axes = np.linalg.eigh(second)[1].transpose(0, 2, 1)  # rows
+    along = np.einsum("nij,nj->ni", axes[piece], away)
+    low, high = np.full((count, 3), np.inf), np.full((count, 3), -np.inf)
+    np.minimum.at(low, piece, along)
+    np.maximum.at(high, piece, along)
+    centre = mean + np.einsum("nij,ni->nj", axes, 0.5 * (low + high))
+    half = 0.5 * (high - low) * (1.0 + 1e-12)
+    return np.concatenate((centre, axes.reshape(-1, 9), half), axis=1)
+
+
+def _box_corners(row: Array) -> Array:
+    """The eight corners of a node's box."""
+    centre, axes = row[NODE_BOX : NODE_BOX + 3], row[NODE_BOX + 3 : NODE_BOX + 12].reshape(3, 3)
+    signs = np.array([[i, j, k] for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)])
+    corners: Array = centre + (signs * row[NODE_BOX + 12 :]) @ axes
+    return corners
 
 
 def _ball(rows: list[Array]) -> Array:

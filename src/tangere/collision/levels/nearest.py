@@ -28,8 +28,10 @@ TIE = 1e-6
 @kernel
 def signed_distance(
     tree: tuple[PtrF8, PtrI8, PtrF8, PtrI8, PtrF8], root: int, x: Vec3, most: float
-) -> float:
-    """Distance of a point from level 0, negative inside [m]; `most` if it is no less.
+) -> tuple[float, Vec3]:
+    """Distance of a point from level 0, negative inside [m], and the way from there to the point.
+
+    `most`, and no way, if it is no less.
 
     The sign is that of the way to the nearest triangles on the sum of their normals.
     """
@@ -65,4 +67,4 @@ def signed_distance(
                 best, way, normal = d, to, (f[0], f[1], f[2])
             elif d <= best * (1.0 + TIE) and best < most:
                 normal = add(normal, (f[0], f[1], f[2]))
-    return best if dot(way, normal) >= 0.0 else -best
+    return (best if dot(way, normal) >= 0.0 else -best), way

@@ -1,8 +1,7 @@
 """The contact of two convex pieces: nearest points, depth, how much of them is in contact.
 
 All in the frame of the first piece. While the hulls are apart, GJK tells distance and nearest
-points. Where the surfaces overlap, either the hulls do, or one patch has passed the other and they
-lie back to back; then the second piece is moved out along the normal until a clear gap opens, GJK
+points. Where they overlap, the second is moved out along the normal until a clear gap opens, GJK
 runs there, and the nearest points, moved back, give the depth. The normal starts from the mean
 normals of the two patches, or from the pair's last one, and may turn from there by 60°.
 
@@ -30,7 +29,7 @@ from tangere.maths.quat import turn
 from tangere.maths.vec import Vec3, add, axpy, basis, dot, norm, scale, sub
 
 # What became of a pair
-NOTHING, FAR, VIRTUAL, REAL = 0, 1, 2, 3
+FAR, VIRTUAL, REAL = 0, 1, 2
 # A mean normal shorter than this is none: the patch bends round by more than a hemisphere.
 NO_NORMAL = 0.3
 COS60 = 0.5
@@ -53,7 +52,7 @@ FOUND_AREA = 7  # in contact, of the patch with more of it [m²]
 FOUND_SHARE = 8  # that both patches have in common, seen along the normal [m²]
 FOUND_ERROR = 9  # how far the points may be off the patches [m]
 FOUND_DISTANCE = 10  # of the hulls [m]
-FOUND_BACK = 11  # 1: the patches lie back to back, or their hulls overlap
+FOUND_OVERLAP = 11  # 1: the hulls overlap
 NFOUND = 12
 
 
@@ -71,24 +70,16 @@ class Piece(NamedTuple):
 
 
 @kernel
-def touch(
-    a: Piece,
-    b: Piece,
-    limits: tuple[float, float, float],
-    last: Vec3,
-    simplex: PtrI4,
-    out: PtrF8,
-) -> int:
+def touch(a: Piece, b: Piece, reach: float, last: Vec3, simplex: PtrI4, out: PtrF8) -> int:
     """What there is between two pieces; writes FOUND_….
 
-    NOTHING: too far for what is below them, too; FAR: too far apart themselves; VIRTUAL: what is
-    nearest is no surface, or does not face the other; REAL: a contact.
+    FAR: their hulls are farther apart than `reach`; VIRTUAL: what is nearest is no surface, or does
+    not face the other; REAL: a contact.
 
     Args:
         a: First piece.
         b: Second piece.
-        limits: Largest distance that counts, largest depth looked for, and by how much more hulls
-            may be apart [m].
+        reach: Largest distance that counts [m].
         last: Normal of the pair's last overlap; zero if there was none.
         simplex: Of GJK, int32[9], kept from call to call.
         out: NFOUND numbers.
@@ -96,29 +87,21 @@ def touch(
     status, d, ax, ay, az, bx, by, bz = gjk(
         a.verts, a.count, b.verts, b.count, (0.0, 0.0, 0.0), simplex
     )
-    reach, deep, margin = limits
     out[FOUND_DISTANCE] = d
-    out[FOUND_BACK] = 0.0
-    if d > max(reach, deep) + margin:
-        return NOTHING
-    if status != OVERLAP and d > 0.0:
-        p, q = (ax, ay, az), (bx, by, bz)
-        u = scale(1.0 / d, sub(q, p))
-        off_a, ma = normal_at(a, p)
-        off_b, mb = normal_at(b, q)
-        real = off_a <= _allowed(a) and off_b <= _allowed(b)
-        front_a, front_b = dot(ma, u), dot(mb, u)
-        if front_a > FACING and front_b < -FACING:
-            if d > reach:
-                return FAR
-            if not real:
-                return VIRTUAL
-            _write(a, b, p, u, -d, off_a + off_b, reach, out)
-            return REAL
-        if d > deep or front_a > -FACING or front_b < FACING:
-            return FAR if d > reach else VIRTUAL
-        # back to back: as if b had been moved through a
-    return _overlapping(a, b, last, reach, deep, out)
+    out[FOUND_OVERLAP] = 0.0
+    if d > reach:
+        return FAR
+    if status == OVERLAP or not d > 0.0:
+        return _overlapping(a, b, last, reach, out)
+    p, q = (ax, ay, az), (bx, by, bz)
+    u = scale(1.0 / d, sub(q, p))
+    off_a, ma = normal_at(a, p)
+    off_b, mb = normal_at(b, q)
+    facing = dot(ma, u) > FACING and dot(mb, u) < -FACING
+    if not facing or off_a > _allowed(a) or off_b > _allowed(b):
+        return VIRTUAL
+    _write(a, b, p, u, -d, off_a + off_b, reach, out)
+    return REAL
 
 
 @kernel
@@ -128,7 +111,7 @@ def _allowed(a: Piece) -> float:
 
 
 @kernel
-def _overlapping(a: Piece, b: Piece, last: Vec3, reach: float, deep: float, out: PtrF8) -> int:
+def _overlapping(a: Piece, b: Piece, last: Vec3, reach: float, out: PtrF8) -> int:
     """Depth and points of two pieces that overlap, by moving b out along the normal."""
     start = last
     if dot(last, last) == 0.0:
@@ -160,16 +143,12 @@ def _overlapping(a: Piece, b: Piece, last: Vec3, reach: float, deep: float, out:
         n, depth, p, q = fresh, less, fresh_p, fresh_q
         if settled:
             break
-    out[FOUND_BACK] = 1.0
-    if depth > deep:
-        return VIRTUAL
+    out[FOUND_OVERLAP] = 1.0
     off_a, ma = normal_at(a, p)
     off_b, mb = normal_at(b, q)
     facing = dot(ma, n) > FACING and dot(mb, n) < -FACING
     if not facing or off_a > _allowed(a) or off_b > _allowed(b):
         return VIRTUAL
-    if depth < -reach:
-        return FAR
     # where the normal was not let turn, the two points are not opposite to each other
     slip = norm(sub(axpy(-depth, n, p), q))
     if slip > SLIP * (gap + depth):

@@ -1,31 +1,31 @@
 """Where a tool touches: pairs of convex pieces, refined until their error is small enough.
 
-From the roots down, a pair of nodes is left out when their hulls are farther apart than the reach
-and what sticks out of them. Its error is the larger surface deviation, taken over an area of one
-edge squared and spread over the area in contact [OTADUY2003],
+From the roots down, a pair of nodes is left out when the balls or boxes around what is below them
+are farther apart than the reach, or their hulls by as much more as level 0 sticks out. Its error is
+the larger surface deviation, taken over an area of one edge squared and spread over the area in
+contact [OTADUY2003],
 
     s* = max(s_a ℓ_a², s_b ℓ_b²) / A,
 
 as a detail is felt only if it is large for its contact. Where s* is above its threshold, the node
 with the larger s ℓ² is split. The pair with the largest error goes first, so that a query that runs
-out of budget has answered the rest as well as it could. Nothing is allocated.
+out of budget has answered the rest as well as it could. What lies inside the other body, away from
+where the surfaces cross, is left to `inside`. Nothing is allocated.
 """
 
 from __future__ import annotations
 
 from math import sqrt
-from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI8, local_f8, local_i4, local_i8, off, pointers, ptr
 from tangere.collision.contact_query import TRUNCATED, VISITED, Placed
-from tangere.collision.epa import overlap
 from tangere.collision.field_query import begin, place
 from tangere.collision.gjk import gjk
 from tangere.collision.levels.floors import search_floor
 from tangere.collision.levels.front import (
-    BODY_DEEPEST,
     BODY_MOTION,
+    CROSSED,
     HEAP,
     NBODY,
     NPAIR,
@@ -35,6 +35,7 @@ from tangere.collision.levels.front import (
     PAIR_NORMAL,
     PAIR_STAMP,
     QUERY,
+    SEARCH,
     WAIT_A,
     WAIT_B,
     WAIT_STATUS,
@@ -52,11 +53,10 @@ from tangere.collision.levels.hierarchy import (
     NBRANCH,
     NFACE,
     NNODE,
-    NODE_CONE,
+    NODE_BOX,
     NODE_DEVIATION,
     NODE_INFLATION,
     NODE_RADIUS,
-    NODE_SLACK,
     TRIANGLE,
     TRIANGLES,
     VERTEX,
@@ -64,18 +64,16 @@ from tangere.collision.levels.hierarchy import (
     LevelSet,
     coarseness,
 )
-from tangere.collision.levels.nearest import signed_distance
+from tangere.collision.levels.inside import Search, carried, search_inside
 from tangere.collision.levels.piece_pair import (
-    FAR,
     FOUND_AREA,
-    FOUND_BACK,
     FOUND_DEPTH,
     FOUND_DISTANCE,
     FOUND_ERROR,
     FOUND_NORMAL,
+    FOUND_OVERLAP,
     FOUND_SHARE,
     NFOUND,
-    NOTHING,
     REAL,
     VIRTUAL,
     Piece,
@@ -83,16 +81,15 @@ from tangere.collision.levels.piece_pair import (
     corner_of,
     touch,
 )
-from tangere.collision.levels.record import Out, hand_over, outlet
+from tangere.collision.levels.record import hand_over, outlet
 from tangere.maths.quat import matrix_into, turn, turn_back
-from tangere.maths.vec import Array, LongArray, Vec3, add, axpy, dot, norm, scale, sub
+from tangere.maths.vec import Array, LongArray, add, dot, norm, scale, sub
 
-# Overlaps are looked for up to this share of the smaller body's radius.
-DEEPEST = 0.125
-# A depth holds if one of its points lies deeper in the other body than this share of it.
-NEAREST = 0.8
-# How urgent a pair is that only bounds, whose nearest points are no surface, or that is still far.
-ONLY_BOUNDS, NO_SURFACE, STILL_FAR = 1e9, 1e6, 1e5
+# How urgent a pair is that only bounds, whose nearest points are no surface, or that is still far;
+# over the radii of the two, so that small ones go first and few have to wait.
+ONLY_BOUNDS, NO_SURFACE, STILL_FAR = 1e12, 1e9, 1e8
+# Boxes with axes that are parallel up to this have no useful axis across them.
+PARALLEL = 1e-9
 
 
 @kernel
@@ -118,26 +115,6 @@ def find_contacts(
         search_floor(levels, placed, front, (0, i), -1 - i, limits, budget, rows, state)
 
 
-class Search(NamedTuple):
-    """What all pairs of one search share."""
-
-    nodes: PtrF8
-    links: PtrI8
-    vertices: PtrF8
-    corners: PtrI8
-    faces: PtrF8
-    front: Front
-    limits: tuple[float, float, float]  # reach, accepted error, largest depth [m]
-    budget: int
-    out: Out
-    here: PtrF8  # shape frame of the first body to the world
-    between: PtrF8  # shape frame of the second body in that of the first
-    unit: PtrF8  # no rotation
-    slot: int  # row in `front.bodies`
-    motion: float  # of the bodies until now [m]
-    roots: tuple[int, int]
-
-
 @kernel
 def search_pair(
     levels: LevelSet,
@@ -161,27 +138,26 @@ def search_pair(
     _between(here, there, between)
     matrix_into((1.0, 0.0, 0.0, 0.0), unit)
     body = off(ptr(front.bodies), NBODY * names[0])
-    a, b = off(ptr(levels.nodes), NNODE * roots[0]), off(ptr(levels.nodes), NNODE * roots[1])
-    deep = DEEPEST * min(a[NODE_RADIUS], b[NODE_RADIUS])
-    moved = _moved(body, between, norm((b[0], b[1], b[2])) + b[NODE_RADIUS])
-    body[BODY_MOTION] += moved
-    if body[BODY_DEEPEST] >= 0.0:
-        # an overlap cannot have grown by more than the bodies have moved
-        deep = min(deep, body[BODY_DEEPEST] + moved)
-    body[BODY_DEEPEST] = 0.0
+    b = off(ptr(levels.nodes), NNODE * roots[1])
+    body[BODY_MOTION] += _moved(body, between, norm((b[0], b[1], b[2])) + b[NODE_RADIUS])
     kept = pointers(front)
     s = Search(
         ptr(levels.nodes), ptr(levels.links), ptr(levels.vertices), ptr(levels.corners),
-        ptr(levels.faces), kept, (limits[0], limits[1], deep), budget,
+        ptr(levels.faces), kept, limits, budget,
         outlet(placed, pair[0], rows, state, names[1], 0.5 * limits[0], axes), here, between, unit,
         names[0], body[BODY_MOTION], roots,
     )  # fmt: skip
     clear(kept)
+    kept.counts[SEARCH] += 1
+    kept.counts[CROSSED] = 0
     none = local_f8(12)
     none[FOUND_DEPTH] = 0.0
     _test(s, roots[0], roots[1], none, -1.0)
     while kept.counts[HEAP] > 0:
         _refine(s, pop(kept))
+    if kept.counts[CROSSED] > 0:
+        search_inside(s, True)
+        search_inside(s, False)
 
 
 @kernel
@@ -253,25 +229,26 @@ def _test(s: Search, a: int, b: int, parent: PtrF8, past: float) -> None:
 
     past: error of the parent's contact over its threshold; −1 if it had none.
     """
-    reach, error, deep = s.limits
+    reach, error = s.limits
     s.out.state[VISITED] += 1
     na, nb = off(s.nodes, NNODE * a), off(s.nodes, NNODE * b)
     la, lb = off(s.links, NBRANCH * a), off(s.links, NBRANCH * b)
-    far = max(reach, deep)
-    ca, cb = (na[0], na[1], na[2]), (nb[0], nb[1], nb[2])
-    apart = norm(sub(_carried(s, cb), ca)) - na[NODE_RADIUS] - nb[NODE_RADIUS]
-    if apart > far:
+    size = na[NODE_RADIUS] + nb[NODE_RADIUS]
+    apart = norm(sub(carried(s, (nb[0], nb[1], nb[2])), (na[0], na[1], na[2]))) - size
+    if apart > reach:
+        return
+    apart = box_gap(off(na, NODE_BOX), off(nb, NODE_BOX), s.between, reach)
+    if apart > reach:
         return
     if la[VERTICES] == 0 or lb[VERTICES] == 0:
-        _wait(s, a, b, VIRTUAL, ONLY_BOUNDS, parent)
+        _wait(s, a, b, VIRTUAL, ONLY_BOUNDS / size, parent)
         return
-    margin = na[NODE_INFLATION] + nb[NODE_INFLATION]
-    kept, known = row_of(ptr(s.front.keys), _key(s, a, b))
-    memo, simplex = off(ptr(s.front.pairs), NPAIR * kept), off(ptr(s.front.simplex), 9 * kept)
+    kept, known = row_of(s.front.keys, _key(s, a, b))
+    memo, simplex = off(s.front.pairs, NPAIR * kept), off(s.front.simplex, 9 * kept)
     if not known:
         simplex[0] = 0
         memo[PAIR_STAMP] = -1.0
-    elif memo[PAIR_DISTANCE] - (s.motion - memo[PAIR_MOTION]) > far + margin:
+    elif memo[PAIR_DISTANCE] - (s.motion - memo[PAIR_MOTION]) > reach:
         return
     query = s.front.counts[QUERY]
     last = (0.0, 0.0, 0.0)
@@ -280,32 +257,86 @@ def _test(s: Search, a: int, b: int, parent: PtrF8, past: float) -> None:
     room, found = local_f8(390), local_f8(12)
     one = _piece(s, a)
     two = _piece_there(s, b, room)
-    status = touch(one, two, (reach, deep, margin), last, simplex, found)
-    memo[PAIR_DISTANCE], memo[PAIR_MOTION] = found[FOUND_DISTANCE], s.motion
-    if status == NOTHING or (
-        status == FAR
-        and found[FOUND_DISTANCE] > reach + margin
-        and _face_to_face(one, two, margin, far)
-    ):
+    status = touch(one, two, reach, last, simplex, found)
+    apart = max(apart, found[FOUND_DISTANCE] - na[NODE_INFLATION] - nb[NODE_INFLATION])
+    memo[PAIR_DISTANCE], memo[PAIR_MOTION] = apart, s.motion
+    if apart > reach:
         return
-    if status == REAL and found[FOUND_BACK] == 1.0:
-        for k in range(3):
-            memo[PAIR_NORMAL + k] = found[FOUND_NORMAL + k]
-        memo[PAIR_STAMP] = query
-        if not _holds(s, na, nb, found):
-            status = VIRTUAL
     leaves = la[CHILDREN] == 0 and lb[CHILDREN] == 0
+    over = found[FOUND_OVERLAP] == 1.0
+    if over and leaves:
+        s.front.counts[CROSSED] += 1
     if status == REAL:
+        if over:
+            for k in range(3):
+                memo[PAIR_NORMAL + k] = found[FOUND_NORMAL + k]
+            memo[PAIR_STAMP] = query
         share = max(coarseness(na), coarseness(nb)) / found[FOUND_AREA] / error
         if leaves or share <= 1.0:
+            if over:
+                s.front.counts[CROSSED] += 1
+                s.front.answered[a] = s.front.counts[SEARCH]
+                s.front.answered[b] = s.front.counts[SEARCH]
             _blend(s, parent, past, found)
             _accept(s, a, b, found)
         else:
             _wait(s, a, b, REAL, share, found)
     elif not leaves:
-        _wait(s, a, b, status, NO_SURFACE if status == VIRTUAL else STILL_FAR, found)
+        _wait(s, a, b, status, (NO_SURFACE if status == VIRTUAL else STILL_FAR) / size, found)
     elif status == VIRTUAL:
         _by_triangles(s, a, b, one, two)
+
+
+@kernel
+def box_gap(a: PtrF8, b: PtrF8, between: PtrF8, enough: float) -> float:
+    """How far two boxes are apart at least [m]; no more is sought than `enough`.
+
+    Along the axes of both and across pairs of them; b's frame is carried by `between`.
+    """
+    turned = local_f8(9)  # b's axes in a's: turned[3 i + j] = aᵢ·bⱼ
+    for j in range(3):
+        axis = turn(between, (b[3 + 3 * j], b[4 + 3 * j], b[5 + 3 * j]))
+        for i in range(3):
+            turned[3 * i + j] = (
+                a[3 + 3 * i] * axis[0] + a[4 + 3 * i] * axis[1] + a[5 + 3 * i] * axis[2]
+            )
+    c = turn(between, (b[0], b[1], b[2]))
+    c = (c[0] + between[9] - a[0], c[1] + between[10] - a[1], c[2] + between[11] - a[2])
+    t0 = a[3] * c[0] + a[4] * c[1] + a[5] * c[2]
+    t1 = a[6] * c[0] + a[7] * c[1] + a[8] * c[2]
+    t2 = a[9] * c[0] + a[10] * c[1] + a[11] * c[2]
+    best = -1e300
+    for i in range(3):
+        t = t0 if i == 0 else t1 if i == 1 else t2
+        spread = (
+            abs(turned[3 * i]) * b[12]
+            + abs(turned[3 * i + 1]) * b[13]
+            + abs(turned[3 * i + 2]) * b[14]
+        )
+        best = max(best, abs(t) - a[12 + i] - spread)
+    if best > enough:
+        return best
+    for j in range(3):
+        along = t0 * turned[j] + t1 * turned[3 + j] + t2 * turned[6 + j]
+        spread = abs(turned[j]) * a[12] + abs(turned[3 + j]) * a[13] + abs(turned[6 + j]) * a[14]
+        best = max(best, abs(along) - b[12 + j] - spread)
+    if best > enough:
+        return best
+    for i in range(3):
+        i1, i2 = (i + 1) % 3, (i + 2) % 3
+        ti1 = t1 if i1 == 1 else t2 if i1 == 2 else t0
+        ti2 = t1 if i2 == 1 else t2 if i2 == 2 else t0
+        for j in range(3):
+            # aᵢ × bⱼ has the components 0, −turned[i2, j], turned[i1, j] along aᵢ, aᵢ₁, aᵢ₂
+            length = 1.0 - turned[3 * i + j] * turned[3 * i + j]
+            if length < PARALLEL:
+                continue
+            j1, j2 = (j + 1) % 3, (j + 2) % 3
+            along = abs(ti2 * turned[3 * i1 + j] - ti1 * turned[3 * i2 + j])
+            along -= a[12 + i1] * abs(turned[3 * i2 + j]) + a[12 + i2] * abs(turned[3 * i1 + j])
+            along -= b[12 + j1] * abs(turned[3 * i + j2]) + b[12 + j2] * abs(turned[3 * i + j1])
+            best = max(best, along / sqrt(length))
+    return best
 
 
 @kernel
@@ -329,12 +360,6 @@ def _key(s: Search, a: int, b: int) -> int:
 
 
 @kernel
-def _carried(s: Search, x: Vec3) -> Vec3:
-    """A point of the second shape in the frame of the first."""
-    return add(turn(s.between, x), (s.between[9], s.between[10], s.between[11]))
-
-
-@kernel
 def _piece(s: Search, a: int) -> Piece:
     """A node of the first body."""
     node, link = off(s.nodes, NNODE * a), off(s.links, NBRANCH * a)
@@ -350,49 +375,13 @@ def _piece_there(s: Search, b: int, room: PtrF8) -> Piece:
     node, link = off(s.nodes, NNODE * b), off(s.links, NBRANCH * b)
     v = off(s.vertices, 3 * link[VERTEX])
     for i in range(link[VERTICES]):
-        x = _carried(s, (v[3 * i], v[3 * i + 1], v[3 * i + 2]))
+        x = carried(s, (v[3 * i], v[3 * i + 1], v[3 * i + 2]))
         room[3 * i], room[3 * i + 1], room[3 * i + 2] = x
     return Piece(
         room, link[VERTICES], off(s.corners, 3 * link[TRIANGLE]),
         off(s.faces, NFACE * link[TRIANGLE]), link[TRIANGLES], node,
         turn(s.between, axis_of(node)), s.between,
     )  # fmt: skip
-
-
-@kernel
-def _face_to_face(a: Piece, b: Piece, margin: float, far: float) -> bool:
-    """Whether no part of two pieces that is nearer than `far` can lie back to back.
-
-    The gap along a's mean normal is a part of every way from a to b; if that way is short enough,
-    no normal of a points away from it. The same for b.
-    """
-    for way in range(2):
-        one = a if way == 0 else b
-        size, cosine = norm(one.axis), one.node[NODE_CONE]
-        if size <= 0.0 or cosine <= 0.0:
-            continue
-        n = scale((1.0 if way == 0 else -1.0) / size, one.axis)
-        gap = -overlap(a.verts, a.count, b.verts, b.count, n) - margin
-        if gap >= far * sqrt(1.0 - min(cosine * cosine, 1.0)):
-            return True
-    return False
-
-
-@kernel
-def _holds(s: Search, na: PtrF8, nb: PtrF8, found: PtrF8) -> bool:
-    """Whether a depth is one: one of the two points lies about as deep in the other body."""
-    depth = found[FOUND_DEPTH]
-    loose = na[NODE_DEVIATION] + nb[NODE_DEVIATION] + na[NODE_SLACK] + nb[NODE_SLACK]
-    least = NEAREST * depth - loose
-    if least <= 0.0:
-        return True
-    tree = (s.nodes, s.links, s.vertices, s.corners, s.faces)
-    p = (found[0], found[1], found[2])
-    n = (found[FOUND_NORMAL], found[FOUND_NORMAL + 1], found[FOUND_NORMAL + 2])
-    back = turn_back(s.between, sub(p, (s.between[9], s.between[10], s.between[11])))
-    if -signed_distance(tree, s.roots[1], back, depth + loose) >= least:
-        return True
-    return -signed_distance(tree, s.roots[0], axpy(-depth, n, p), depth + loose) >= least
 
 
 @kernel
@@ -447,12 +436,11 @@ def _triangle(a: Piece, t: int, room: PtrF8, count: PtrI8) -> Piece:
 
 @kernel
 def _near_enough(s: Search, part: Piece, whole: Piece) -> bool:
-    """Whether a triangle is within the reach of a piece, or as deep in it."""
-    far = max(s.limits[0], s.limits[2])
+    """Whether a triangle is within the reach of a piece."""
     simplex = local_i4(9)
     simplex[0] = 0
     _, d, _, _, _, _, _, _ = gjk(part.verts, 3, whole.verts, whole.count, (0.0, 0.0, 0.0), simplex)
-    return d <= far
+    return d <= s.limits[0]
 
 
 @kernel
@@ -462,12 +450,8 @@ def _by_triangle(s: Search, pair: tuple[int, int], one: Piece, two: Piece, found
         return
     simplex = local_i4(9)
     simplex[0] = 0
-    limits = (s.limits[0], s.limits[2], 0.0)
-    if touch(one, two, limits, (0.0, 0.0, 0.0), simplex, found) != REAL:
-        return
-    if found[FOUND_BACK] == 1.0 and not _holds(s, one.node, two.node, found):
-        return
-    _accept(s, pair[0], pair[1], found)
+    if touch(one, two, s.limits[0], (0.0, 0.0, 0.0), simplex, found) == REAL:
+        _accept(s, pair[0], pair[1], found)
 
 
 @kernel
@@ -476,8 +460,6 @@ def _accept(s: Search, a: int, b: int, found: PtrF8) -> None:
     depth = found[FOUND_DEPTH]
     if depth < -s.limits[0]:
         return
-    body = off(ptr(s.front.bodies), NBODY * s.slot)
-    body[BODY_DEEPEST] = max(body[BODY_DEEPEST], depth)
     error = found[FOUND_ERROR] + max(
         s.nodes[NNODE * a + NODE_DEVIATION], s.nodes[NNODE * b + NODE_DEVIATION]
     )
