@@ -12,6 +12,8 @@ from tangere._ptr import PtrF8, PtrI8, local_f8, local_i8, off, pointers, ptr
 from tangere.collision.contact_query import TRUNCATED, VISITED, Placed
 from tangere.collision.levels.front import Front
 from tangere.collision.levels.hierarchy import (
+    BOUND,
+    BOUNDS,
     CHILD,
     CHILDREN,
     FACE_AREA,
@@ -70,14 +72,14 @@ def search_floor(
         state[VISITED] += 1
         if dot(m, (node[0], node[1], node[2])) - height - node[NODE_RADIUS] > reach:
             continue
+        if _lowest(levels, link, m) - node[NODE_INFLATION] - height > reach:
+            continue
         done = link[CHILDREN] == 0
         spent = state[VISITED] >= budget
         if spent:
             state[TRUNCATED] = 1
         if link[VERTICES] > 0:
-            gap, area = _above(levels, link, m, height, reach)
-            if gap > reach + node[NODE_INFLATION]:
-                continue
+            area = _area_below(levels, link, m, reach + height)
             enough = area > 0.0 and coarseness(node) <= error * area
             if done or enough or (spent and area > 0.0):
                 if area > 0.0:
@@ -92,14 +94,19 @@ def search_floor(
 
 
 @kernel
-def _above(
-    levels: LevelSet, link: PtrI8, m: Vec3, height: float, reach: float
-) -> tuple[float, float]:
-    """Least gap of a node's vertices to a floor [m], and area of its patch within reach [m²]."""
-    v, c = off(ptr(levels.vertices), 3 * link[VERTEX]), off(ptr(levels.corners), 3 * link[TRIANGLE])
+def _lowest(levels: LevelSet, link: PtrI8, m: Vec3) -> float:
+    """Least m·x over a node's bounds [m]."""
+    v = off(ptr(levels.bounds), 3 * link[BOUND])
     least = 1e300
-    for i in range(link[VERTICES]):
-        least = min(least, dot(m, (v[3 * i], v[3 * i + 1], v[3 * i + 2])) - height)
+    for i in range(link[BOUNDS]):
+        least = min(least, dot(m, (v[3 * i], v[3 * i + 1], v[3 * i + 2])))
+    return least
+
+
+@kernel
+def _area_below(levels: LevelSet, link: PtrI8, m: Vec3, height: float) -> float:
+    """Area of a node's patch where m·x < height, seen from the floor [m²]."""
+    v, c = off(ptr(levels.vertices), 3 * link[VERTEX]), off(ptr(levels.corners), 3 * link[TRIANGLE])
     area = 0.0
     for t in range(link[TRIANGLES]):
         f = off(ptr(levels.faces), NFACE * (link[TRIANGLE] + t))
@@ -107,12 +114,12 @@ def _above(
         if facing <= FACING:
             continue
         i, j, k = 3 * c[3 * t], 3 * c[3 * t + 1], 3 * c[3 * t + 2]
-        x = reach + height - dot(m, (v[i], v[i + 1], v[i + 2]))
-        y = reach + height - dot(m, (v[j], v[j + 1], v[j + 2]))
-        z = reach + height - dot(m, (v[k], v[k + 1], v[k + 2]))
+        x = height - dot(m, (v[i], v[i + 1], v[i + 2]))
+        y = height - dot(m, (v[j], v[j + 1], v[j + 2]))
+        z = height - dot(m, (v[k], v[k + 1], v[k + 2]))
         if max(x, y, z) > 0.0:
             area += facing * f[FACE_AREA] * positive_share(x, y, z)
-    return least, area
+    return area
 
 
 @kernel

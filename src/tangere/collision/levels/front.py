@@ -30,6 +30,7 @@ PAIR_MOTION = 1  # of the bodies till then [m]
 PAIR_NORMAL = 2  # 3: of the last overlap
 PAIR_STAMP = 5  # number of that query
 NPAIR = 6
+NSIMPLEX = 18
 # Columns of a body
 BODY_TURN = 0  # 12: in the tool's shape frame, at the last query: rotation, position
 BODY_MOTION = 12  # way that any point of it has gone at most [m]
@@ -45,7 +46,7 @@ class Front(NamedTuple):
     | field    | meaning                                           | shape                  |
     | keys     | pair of nodes and body of each row; −1: free      | (PAIRS,) int64         |
     | pairs    | PAIR_…                                            | (PAIRS, NPAIR)         |
-    | simplex  | of GJK                                            | (PAIRS, 9) int32       |
+    | simplex  | of GJK: of their bounds, of their hulls           | (PAIRS, 18) int32      |
     | bodies   | BODY_…                                            | (b, NBODY)             |
     | order    | heap of rows of `waiting`                         | (WAITING,) int64       |
     | urgency  | error over its threshold, of each row             | (WAITING,)             |
@@ -89,7 +90,7 @@ def new_front(bodies: int, nodes: int, rows: int) -> Front:
     return Front(
         np.full(PAIRS, -1, dtype=np.int64),
         np.zeros((PAIRS, NPAIR)),
-        np.zeros((PAIRS, 9), dtype=np.int32),
+        np.zeros((PAIRS, NSIMPLEX), dtype=np.int32),
         np.zeros((max(bodies, 1), NBODY)),
         np.zeros(WAITING, dtype=np.int64),
         np.zeros(WAITING),

@@ -6,8 +6,9 @@ union is convex: a piece's children are the pieces that it was joined from, so t
 bounding volumes and levels of detail. What cannot be joined any more hangs in an ordinary tree of
 balls, whose nodes only bound.
 
-A node knows how far its surface is from level 0 and how far level 0 sticks out of its hull; what it
-was made from need not be trusted, these are measured.
+A node knows how far its surface is from level 0: that is measured, what it was made from need not
+be trusted. What is below it may stick out of the hull of its own, simplified surface; it is bounded
+by a second hull, of some extreme points of level 0, and by how far the rest sticks out of that.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from tangere.maths.vec import Array, LongArray
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-CACHE_FORMAT = "tangere-levels-2"
+CACHE_FORMAT = "tangere-levels-3"
 # On level 0 a vertex this share of the size above a plane counts as on it.
 FLAT = 1e-6
 # On coarser levels a vertex may be this share of the typical edge above a plane of its own piece.
@@ -50,16 +51,17 @@ COARSEST = 0.03
 NODE_CENTRE = 0  # 3: of a ball around all of level 0 below the node, and its own vertices [m]
 NODE_RADIUS = 3  # [m]
 NODE_DEVIATION = 4  # s: distance of the node's surface and level 0 [m]
-NODE_INFLATION = 5  # h: how far level 0 below the node sticks out of its hull [m]
+NODE_INFLATION = 5  # h: how far level 0 below the node sticks out of the hull of its bounds [m]
 NODE_EDGE = 6  # 1/r: mean length of the node's edges [m]
 NODE_AREA = 7  # of its triangles [m²]
 NODE_AXIS = 8  # 3: mean outward normal, of length ≤ 1
 NODE_CONE = 11  # least cosine of that direction and a normal, of level 0 too; −1: any
 NODE_SLACK = 12  # how far its surface may be below its hull [m]
-NODE_BOX = 13  # 3 + 9 + 3: of a box around the same: centre, axes in rows, half sides [m]
-NNODE = 28
-CHILD, CHILDREN, VERTEX, VERTICES, TRIANGLE, TRIANGLES, LEVEL = 0, 1, 2, 3, 4, 5, 6
-NBRANCH = 7
+NNODE = 13
+CHILD, CHILDREN, VERTEX, VERTICES, TRIANGLE, TRIANGLES, LEVEL, BOUND, BOUNDS = range(9)
+NBRANCH = 9
+# Extreme points of level 0 below a node are taken in so many directions.
+MAX_BOUNDS = 26
 # Columns of a triangle of a node
 FACE_NORMAL = 0  # 3
 FACE_AREA = 3
@@ -72,11 +74,13 @@ class Levels(NamedTuple):
     | field     | meaning                                                        | shape         |
     | nodes     | NODE_… of each                                                 | (n, NNODE)    |
     | links     | CHILD, …, LEVEL of each: first child, number of children,      | (n, NBRANCH)  |
-    |           | first vertex and so on; no vertices: the node only bounds      | int64         |
+    |           | first vertex and so on; no vertices: the node only bounds;     | int64         |
+    |           | first bound, number of bounds                                  |               |
     | vertices  | of all nodes [m]                                               | (…, 3)        |
     | corners   | of all triangles, counted from the node's first vertex         | (…, 3) int64  |
     | faces     | FACE_… of all triangles                                        | (…, NFACE)    |
     | sources   | triangle of the mesh, of those of level 0; else −1             | (…,) int64    |
+    | bounds    | extreme points of level 0 below each node [m]                  | (…, 3)        |
     """
 
     nodes: Array
@@ -85,6 +89,7 @@ class Levels(NamedTuple):
     corners: LongArray
     faces: Array
     sources: LongArray
+    bounds: Array
 
 
 class LevelSet(NamedTuple):
@@ -99,23 +104,26 @@ class LevelSet(NamedTuple):
     vertices: Array
     corners: LongArray
     faces: Array
+    bounds: Array
     roots: LongArray
 
 
 def gather(levels: list[Levels]) -> LevelSet:
     """Levels of several shapes in one set of arrays."""
     links = []
-    node = vertex = triangle = 0
+    node = vertex = triangle = bound = 0
     roots = []
     for each in levels:
         moved = each.links.copy()
         moved[:, CHILD] += node
         moved[:, VERTEX] += vertex
         moved[:, TRIANGLE] += triangle
+        moved[:, BOUND] += bound
         roots.append(node)
         node += len(each.nodes)
         vertex += len(each.vertices)
         triangle += len(each.faces)
+        bound += len(each.bounds)
         links.append(moved)
     return LevelSet(
         np.concatenate([each.nodes for each in levels]),
@@ -123,6 +131,7 @@ def gather(levels: list[Levels]) -> LevelSet:
         np.concatenate([each.vertices for each in levels]),
         np.concatenate([each.corners for each in levels]),
         np.concatenate([each.faces for each in levels]),
+        np.concatenate([each.bounds for each in levels]),
         np.array(roots, dtype=np.int64),
     )
 
@@ -221,6 +230,7 @@ class _Tree:
         self.level: list[int] = []
         self.children: list[list[int]] = []
         self.shapes: list[tuple[Array, LongArray, LongArray]] = []
+        self.bounds: list[Array] = []
         self.top: list[int] = []
         self.levels = 0
 
@@ -237,7 +247,7 @@ class _Tree:
         groups: numbers of the pieces before that each was made of.
         """
         shapes = _shapes(parts)
-        measures = self._measured(parts, home, slack, shapes)
+        measures, bounds = self._measured(parts, home, slack, shapes)
         if np.median(measures[:, NODE_DEVIATION]) > coarsest:
             return False
         top = []
@@ -251,6 +261,7 @@ class _Tree:
             self.level.append(self.levels)
             self.children.append(old)
             self.shapes.append(shape)
+            self.bounds.append(bounds[p])
         self.top = top
         self.levels += 1
         return True
@@ -261,7 +272,7 @@ class _Tree:
         home: LongArray,
         slack: float,
         shapes: list[tuple[Array, LongArray, LongArray]],
-    ) -> Array:
+    ) -> tuple[Array, list[Array]]:
         count = len(shapes)
         rows = np.zeros((count, NNODE))
         alive = parts.piece >= 0
@@ -295,26 +306,14 @@ class _Tree:
             np.minimum.at(cone, piece, np.einsum("ij,ij->i", unit[piece], normals))
         rows[:, NODE_CONE] = cone
         rows[:, NODE_SLACK] = slack
-        rows[:, NODE_BOX:] = _boxes(
-            np.concatenate((np.repeat(home, 3), np.repeat(own, 3))),
-            np.concatenate((self.original.reshape(-1, 3), corners.reshape(-1, 3))),
-            count,
+        rows[:, NODE_INFLATION], bounds = _bounded(
+            np.repeat(home, 3), self.original.reshape(-1, 3), count
         )
-        if self.levels == 0:
-            return rows
-        around = _around(parts, own)
-        there, back = deviations((self.original, home), (corners, own), around, count)
-        rows[:, NODE_DEVIATION] = np.maximum(there, back)
-        order = np.argsort(home, kind="stable")
-        points = np.ascontiguousarray(self.original[order].reshape(-1, 3))
-        starts = 3 * np.searchsorted(home[order], np.arange(count + 1)).astype(np.int64)
-        sizes = np.array([len(shape[0]) for shape in shapes])
-        hull_start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-        inflation = np.zeros(count)
-        hulls = np.concatenate([shape[0] for shape in shapes])
-        inflations(points, starts, hulls, hull_start, inflation)
-        rows[:, NODE_INFLATION] = inflation
-        return rows
+        if self.levels > 0:
+            around = _around(parts, own)
+            there, back = deviations((self.original, home), (corners, own), around, count)
+            rows[:, NODE_DEVIATION] = np.maximum(there, back)
+        return rows, bounds
 
     def finished(self) -> Levels:
         """All nodes under one root, numbered from there."""
@@ -326,14 +325,15 @@ class _Tree:
         number = {old: new for new, old in enumerate(order)}
         links = np.zeros((len(order), NBRANCH), dtype=np.int64)
         corners, faces, vertices, sources = [], [], [], []
-        vertex, triangle = 0, 0
+        vertex, triangle, bound = 0, 0, 0
         for new, old in enumerate(order):
             points, shape, source = self.shapes[old]
             below = self.children[old]
             links[new] = (
                 number[below[0]] if below else 0, len(below), vertex, len(points), triangle,
-                len(shape), self.level[old],
+                len(shape), self.level[old], bound, len(self.bounds[old]),
             )  # fmt: skip
+            bound += len(self.bounds[old])
             vertex += len(points)
             triangle += len(shape)
             p = points[shape]
@@ -351,6 +351,7 @@ class _Tree:
             np.concatenate(corners),
             np.concatenate(faces),
             np.concatenate(sources),
+            np.concatenate([self.bounds[old] for old in order]),
         )
 
     def _join_top(self) -> None:
@@ -367,8 +368,10 @@ class _Tree:
             row = np.zeros(NNODE)
             row[NODE_CENTRE : NODE_RADIUS + 1] = _ball([self.rows[i] for i in below])
             row[NODE_CONE] = -1.0
-            corners = np.concatenate([_box_corners(self.rows[i]) for i in below])
-            row[NODE_BOX:] = _boxes(np.zeros(len(corners), np.int64), corners, 1)[0]
+            points = np.concatenate([self.bounds[i] for i in below])
+            sticks, bounds = _bounded(np.zeros(len(points), np.int64), points, 1)
+            row[NODE_INFLATION] = sticks[0] + max(self.rows[i][NODE_INFLATION] for i in below)
+            self.bounds += bounds
             self.rows.append(row)
             self.level.append(self.levels)
             self.children.append(below)
@@ -377,12 +380,15 @@ class _Tree:
 
         root = join(self.top)
         if root != len(self.rows) - 1:  # a single piece made before others were left unchanged
-            for each in (self.rows, self.level, self.children, self.shapes):
+            for each in (self.rows, self.level, self.children, self.shapes, self.bounds):
                 each.append(each.pop(root))  # type: ignore[attr-defined]
 
 
-def _boxes(piece: LongArray, points: Array, count: int) -> Array:
-    """Box around the points of each piece, along the principal axes: centre, axes, half sides."""
+def _bounded(piece: LongArray, points: Array, count: int) -> tuple[Array, list[Array]]:
+    """Extreme points of each piece, and how far the others stick out of their hull [m].
+
+    Extreme in the 26 directions to the corners, edges and faces of a box along the principal axes.
+    """
     many = np.maximum(np.bincount(piece, minlength=count), 1.0)[:, None]
     mean = np.stack([np.bincount(piece, x, minlength=count) for x in points.T], axis=1) / many
     away = points - mean[piece]
@@ -390,22 +396,29 @@ def _boxes(piece: LongArray, points: Array, count: int) -> Array:
     for i in range(3):
         for j in range(3):
             second[:, i, j] = np.bincount(piece, away[:, i] * away[:, j], minlength=count)
-    axes = np.linalg.eigh(second)[1].transpose(0, 2, 1)  # rows
-    along = np.einsum("nij,nj->ni", axes[piece], away)
-    low, high = np.full((count, 3), np.inf), np.full((count, 3), -np.inf)
-    np.minimum.at(low, piece, along)
-    np.maximum.at(high, piece, along)
-    centre = mean + np.einsum("nij,ni->nj", axes, 0.5 * (low + high))
-    half = 0.5 * (high - low) * (1.0 + 1e-12)
-    return np.concatenate((centre, axes.reshape(-1, 9), half), axis=1)
-
-
-def _box_corners(row: Array) -> Array:
-    """The eight corners of a node's box."""
-    centre, axes = row[NODE_BOX : NODE_BOX + 3], row[NODE_BOX + 3 : NODE_BOX + 12].reshape(3, 3)
-    signs = np.array([[i, j, k] for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)])
-    corners: Array = centre + (signs * row[NODE_BOX + 12 :]) @ axes
-    return corners
+    axes = np.linalg.eigh(second)[1]  # columns
+    along = np.einsum("nji,nj->ni", axes[piece], away)
+    order = np.argsort(piece, kind="stable")
+    own, sorted_points = piece[order], np.ascontiguousarray(points[order])
+    starts = np.searchsorted(own, np.arange(count + 1)).astype(np.int64)
+    # sides of the box differ, and so do the directions to its corners
+    low = np.minimum.reduceat(along[order], starts[:-1])
+    half = np.maximum(0.5 * (np.maximum.reduceat(along[order], starts[:-1]) - low), 1e-300)
+    along = along[order] / half[own]
+    extreme = np.empty((MAX_BOUNDS, count), dtype=np.int64)
+    signs = [(i, j, k) for i in (-1, 0, 1) for j in (-1, 0, 1) for k in (-1, 0, 1)]
+    for row, sign in enumerate(s for s in signs if s != (0, 0, 0)):
+        height = along @ np.array(sign, dtype=np.float64)
+        best = np.maximum.reduceat(height, starts[:-1])
+        at = np.flatnonzero(height == best[own])
+        _, first = np.unique(own[at], return_index=True)
+        extreme[row] = at[first]
+    bounds = [np.unique(sorted_points[extreme[:, p]], axis=0) for p in range(count)]
+    hulls = np.concatenate(bounds)
+    hull_start = np.cumsum([0, *map(len, bounds)]).astype(np.int64)
+    sticks = np.zeros(count)
+    inflations(sorted_points, starts, hulls, hull_start, sticks)
+    return sticks, bounds
 
 
 def _ball(rows: list[Array]) -> Array:

@@ -53,6 +53,7 @@ class Search(NamedTuple):
     vertices: PtrF8
     corners: PtrI8
     faces: PtrF8
+    bounds: PtrF8
     front: Front
     limits: tuple[float, float]  # reach, accepted error [m]
     budget: int

@@ -182,7 +182,7 @@ def normal_at(a: Piece, x: Vec3) -> tuple[float, Vec3]:
     if a.triangles == 1:
         f = a.faces
         return 0.0, turn(a.turn, (f[0], f[1], f[2]))
-    away = local_f8(130)
+    away = local_f8(32)  # MAX_TRIANGLES
     best = inf
     for t in range(a.triangles):
         squared, _, _ = nearest_on_triangle(

@@ -18,8 +18,8 @@ from tangere._ptr import PtrF8, PtrI8, off, ptr
 from tangere.maths.vec import Array, LongArray, Vec3, cross, norm, scale, sub
 
 # Largest piece: a query looks at all vertices of a piece, and at all its triangles.
-MAX_VERTICES = 64
-MAX_TRIANGLES = 128
+MAX_VERTICES = 24
+MAX_TRIANGLES = 32
 NPLANE = 4  # unit normal and offset of a triangle; zero for one without area
 
 
@@ -231,7 +231,7 @@ def _judge(parts: Parts, pairs: LongArray, slack: float, fits: Array, size: Arra
     for row in range(pairs.shape[0]):
         p, q = pairs[row, 0], pairs[row, 1]
         triangles = parts.count[p] + parts.count[q]
-        if triangles > MAX_TRIANGLES or triangles + 4 > 2 * MAX_VERTICES:
+        if triangles > MAX_TRIANGLES:
             continue
         fits[row] = True
         for way in range(2):

@@ -1,7 +1,7 @@
 """Where a tool touches: pairs of convex pieces, refined until their error is small enough.
 
-From the roots down, a pair of nodes is left out when the balls or boxes around what is below them
-are farther apart than the reach, or their hulls by as much more as level 0 sticks out. Its error is
+From the roots down, a pair of nodes is left out when the balls around what is below them are
+farther apart than the reach, or the hulls of their bounds by as much more as level 0 sticks out. Its error is
 the larger surface deviation, taken over an area of one edge squared and spread over the area in
 contact [OTADUY2003],
 
@@ -29,6 +29,7 @@ from tangere.collision.levels.front import (
     HEAP,
     NBODY,
     NPAIR,
+    NSIMPLEX,
     NWAIT,
     PAIR_DISTANCE,
     PAIR_MOTION,
@@ -47,13 +48,14 @@ from tangere.collision.levels.front import (
     row_of,
 )
 from tangere.collision.levels.hierarchy import (
+    BOUND,
+    BOUNDS,
     CHILD,
     CHILDREN,
     FACE_AREA,
     NBRANCH,
     NFACE,
     NNODE,
-    NODE_BOX,
     NODE_DEVIATION,
     NODE_INFLATION,
     NODE_RADIUS,
@@ -68,7 +70,6 @@ from tangere.collision.levels.inside import Search, carried, search_inside
 from tangere.collision.levels.piece_pair import (
     FOUND_AREA,
     FOUND_DEPTH,
-    FOUND_DISTANCE,
     FOUND_ERROR,
     FOUND_NORMAL,
     FOUND_OVERLAP,
@@ -88,8 +89,6 @@ from tangere.maths.vec import Array, LongArray, add, dot, norm, scale, sub
 # How urgent a pair is that only bounds, whose nearest points are no surface, or that is still far;
 # over the radii of the two, so that small ones go first and few have to wait.
 ONLY_BOUNDS, NO_SURFACE, STILL_FAR = 1e12, 1e9, 1e8
-# Boxes with axes that are parallel up to this have no useful axis across them.
-PARALLEL = 1e-9
 
 
 @kernel
@@ -143,7 +142,7 @@ def search_pair(
     kept = pointers(front)
     s = Search(
         ptr(levels.nodes), ptr(levels.links), ptr(levels.vertices), ptr(levels.corners),
-        ptr(levels.faces), kept, limits, budget,
+        ptr(levels.faces), ptr(levels.bounds), kept, limits, budget,
         outlet(placed, pair[0], rows, state, names[1], 0.5 * limits[0], axes), here, between, unit,
         names[0], body[BODY_MOTION], roots,
     )  # fmt: skip
@@ -237,31 +236,32 @@ def _test(s: Search, a: int, b: int, parent: PtrF8, past: float) -> None:
     apart = norm(sub(carried(s, (nb[0], nb[1], nb[2])), (na[0], na[1], na[2]))) - size
     if apart > reach:
         return
-    apart = box_gap(off(na, NODE_BOX), off(nb, NODE_BOX), s.between, reach)
+    kept, known = row_of(s.front.keys, _key(s, a, b))
+    memo, simplex = off(s.front.pairs, NPAIR * kept), off(s.front.simplex, NSIMPLEX * kept)
+    if not known:
+        simplex[0], simplex[9] = 0, 0
+        memo[PAIR_STAMP] = -1.0
+    elif memo[PAIR_DISTANCE] - (s.motion - memo[PAIR_MOTION]) > reach:
+        return
+    room, found = local_f8(102), local_f8(12)  # MAX_TRIANGLES + 2, or MAX_BOUNDS, points
+    _carry_all(s, off(s.bounds, 3 * lb[BOUND]), lb[BOUNDS], room)
+    _, apart, _, _, _, _, _, _ = gjk(
+        off(s.bounds, 3 * la[BOUND]), la[BOUNDS], room, lb[BOUNDS], (0.0, 0.0, 0.0), simplex
+    )
+    apart -= na[NODE_INFLATION] + nb[NODE_INFLATION]
+    memo[PAIR_DISTANCE], memo[PAIR_MOTION] = apart, s.motion
     if apart > reach:
         return
     if la[VERTICES] == 0 or lb[VERTICES] == 0:
         _wait(s, a, b, VIRTUAL, ONLY_BOUNDS / size, parent)
         return
-    kept, known = row_of(s.front.keys, _key(s, a, b))
-    memo, simplex = off(s.front.pairs, NPAIR * kept), off(s.front.simplex, 9 * kept)
-    if not known:
-        simplex[0] = 0
-        memo[PAIR_STAMP] = -1.0
-    elif memo[PAIR_DISTANCE] - (s.motion - memo[PAIR_MOTION]) > reach:
-        return
     query = s.front.counts[QUERY]
     last = (0.0, 0.0, 0.0)
     if memo[PAIR_STAMP] == query - 1:
         last = (memo[PAIR_NORMAL], memo[PAIR_NORMAL + 1], memo[PAIR_NORMAL + 2])
-    room, found = local_f8(390), local_f8(12)
     one = _piece(s, a)
     two = _piece_there(s, b, room)
-    status = touch(one, two, reach, last, simplex, found)
-    apart = max(apart, found[FOUND_DISTANCE] - na[NODE_INFLATION] - nb[NODE_INFLATION])
-    memo[PAIR_DISTANCE], memo[PAIR_MOTION] = apart, s.motion
-    if apart > reach:
-        return
+    status = touch(one, two, reach, last, off(simplex, 9), found)
     leaves = la[CHILDREN] == 0 and lb[CHILDREN] == 0
     over = found[FOUND_OVERLAP] == 1.0
     if over and leaves:
@@ -285,58 +285,6 @@ def _test(s: Search, a: int, b: int, parent: PtrF8, past: float) -> None:
         _wait(s, a, b, status, (NO_SURFACE if status == VIRTUAL else STILL_FAR) / size, found)
     elif status == VIRTUAL:
         _by_triangles(s, a, b, one, two)
-
-
-@kernel
-def box_gap(a: PtrF8, b: PtrF8, between: PtrF8, enough: float) -> float:
-    """How far two boxes are apart at least [m]; no more is sought than `enough`.
-
-    Along the axes of both and across pairs of them; b's frame is carried by `between`.
-    """
-    turned = local_f8(9)  # b's axes in a's: turned[3 i + j] = aᵢ·bⱼ
-    for j in range(3):
-        axis = turn(between, (b[3 + 3 * j], b[4 + 3 * j], b[5 + 3 * j]))
-        for i in range(3):
-            turned[3 * i + j] = (
-                a[3 + 3 * i] * axis[0] + a[4 + 3 * i] * axis[1] + a[5 + 3 * i] * axis[2]
-            )
-    c = turn(between, (b[0], b[1], b[2]))
-    c = (c[0] + between[9] - a[0], c[1] + between[10] - a[1], c[2] + between[11] - a[2])
-    t0 = a[3] * c[0] + a[4] * c[1] + a[5] * c[2]
-    t1 = a[6] * c[0] + a[7] * c[1] + a[8] * c[2]
-    t2 = a[9] * c[0] + a[10] * c[1] + a[11] * c[2]
-    best = -1e300
-    for i in range(3):
-        t = t0 if i == 0 else t1 if i == 1 else t2
-        spread = (
-            abs(turned[3 * i]) * b[12]
-            + abs(turned[3 * i + 1]) * b[13]
-            + abs(turned[3 * i + 2]) * b[14]
-        )
-        best = max(best, abs(t) - a[12 + i] - spread)
-    if best > enough:
-        return best
-    for j in range(3):
-        along = t0 * turned[j] + t1 * turned[3 + j] + t2 * turned[6 + j]
-        spread = abs(turned[j]) * a[12] + abs(turned[3 + j]) * a[13] + abs(turned[6 + j]) * a[14]
-        best = max(best, abs(along) - b[12 + j] - spread)
-    if best > enough:
-        return best
-    for i in range(3):
-        i1, i2 = (i + 1) % 3, (i + 2) % 3
-        ti1 = t1 if i1 == 1 else t2 if i1 == 2 else t0
-        ti2 = t1 if i2 == 1 else t2 if i2 == 2 else t0
-        for j in range(3):
-            # aᵢ × bⱼ has the components 0, −turned[i2, j], turned[i1, j] along aᵢ, aᵢ₁, aᵢ₂
-            length = 1.0 - turned[3 * i + j] * turned[3 * i + j]
-            if length < PARALLEL:
-                continue
-            j1, j2 = (j + 1) % 3, (j + 2) % 3
-            along = abs(ti2 * turned[3 * i1 + j] - ti1 * turned[3 * i2 + j])
-            along -= a[12 + i1] * abs(turned[3 * i2 + j]) + a[12 + i2] * abs(turned[3 * i1 + j])
-            along -= b[12 + j1] * abs(turned[3 * i + j2]) + b[12 + j2] * abs(turned[3 * i + j1])
-            best = max(best, along / sqrt(length))
-    return best
 
 
 @kernel
@@ -370,13 +318,18 @@ def _piece(s: Search, a: int) -> Piece:
 
 
 @kernel
+def _carry_all(s: Search, v: PtrF8, count: int, room: PtrF8) -> None:
+    """Write points of the second shape, carried to the frame of the first, to `room`."""
+    for i in range(count):
+        x = carried(s, (v[3 * i], v[3 * i + 1], v[3 * i + 2]))
+        room[3 * i], room[3 * i + 1], room[3 * i + 2] = x
+
+
+@kernel
 def _piece_there(s: Search, b: int, room: PtrF8) -> Piece:
     """A node of the second body, its vertices carried to the frame of the first."""
     node, link = off(s.nodes, NNODE * b), off(s.links, NBRANCH * b)
-    v = off(s.vertices, 3 * link[VERTEX])
-    for i in range(link[VERTICES]):
-        x = carried(s, (v[3 * i], v[3 * i + 1], v[3 * i + 2]))
-        room[3 * i], room[3 * i + 1], room[3 * i + 2] = x
+    _carry_all(s, off(s.vertices, 3 * link[VERTEX]), link[VERTICES], room)
     return Piece(
         room, link[VERTICES], off(s.corners, 3 * link[TRIANGLE]),
         off(s.faces, NFACE * link[TRIANGLE]), link[TRIANGLES], node,
@@ -417,11 +370,25 @@ def _by_triangles(s: Search, a: int, b: int, one: Piece, two: Piece) -> None:
         if not _near_enough(s, part, two):
             continue
         for u in range(two.triangles):
+            if _triangle_gap(one, t, two, u) > s.limits[0]:
+                continue
             if s.out.state[VISITED] >= s.budget:
                 s.out.state[TRUNCATED] = 1
                 return
             s.out.state[VISITED] += 1
             _by_triangle(s, (a, b), part, _triangle(two, u, corners_b, count), found)
+
+
+@kernel
+def _triangle_gap(a: Piece, t: int, b: Piece, u: int) -> float:
+    """How far two triangles are apart at least, along the axes [m]."""
+    gap = -1e300
+    p, q, r = corner_of(a, t, 0), corner_of(a, t, 1), corner_of(a, t, 2)
+    x, y, z = corner_of(b, u, 0), corner_of(b, u, 1), corner_of(b, u, 2)
+    for k in range(3):
+        gap = max(gap, min(x[k], y[k], z[k]) - max(p[k], q[k], r[k]))
+        gap = max(gap, min(p[k], q[k], r[k]) - max(x[k], y[k], z[k]))
+    return gap
 
 
 @kernel
