@@ -36,7 +36,7 @@ from tangere.maths.vec import Array, LongArray
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-CACHE_FORMAT = "tangere-levels-3"
+CACHE_FORMAT = "tangere-levels-4"
 # On level 0 a vertex this share of the size above a plane counts as on it.
 FLAT = 1e-6
 # On coarser levels a vertex may be this share of the typical edge above a plane of its own piece.
@@ -57,7 +57,9 @@ NODE_AREA = 7  # of its triangles [m²]
 NODE_AXIS = 8  # 3: mean outward normal, of length ≤ 1
 NODE_CONE = 11  # least cosine of that direction and a normal, of level 0 too; −1: any
 NODE_SLACK = 12  # how far its surface may be below its hull [m]
-NNODE = 13
+NODE_LOW = 13  # 3: least coordinates of level 0 below the node [m]
+NODE_HIGH = 16  # 3: largest
+NNODE = 19
 CHILD, CHILDREN, VERTEX, VERTICES, TRIANGLE, TRIANGLES, LEVEL, BOUND, BOUNDS = range(9)
 NBRANCH = 9
 # Extreme points of level 0 below a node are taken in so many directions.
@@ -233,6 +235,7 @@ class _Tree:
         self.bounds: list[Array] = []
         self.top: list[int] = []
         self.levels = 0
+        self.root = 0
 
     def add_level(
         self,
@@ -282,6 +285,7 @@ class _Tree:
             np.minimum.at(low, piece, where.min(axis=1))
             np.maximum.at(high, piece, where.max(axis=1))
         centre = 0.5 * (low + high)
+        rows[:, NODE_LOW : NODE_LOW + 3], rows[:, NODE_HIGH : NODE_HIGH + 3] = low, high
         radius = np.zeros(count)
         for piece, where in ((home, self.original), (own, corners)):
             away = np.linalg.norm(where - centre[piece][:, None], axis=2).max(axis=1)
@@ -294,7 +298,7 @@ class _Tree:
         )
         rows[:, NODE_AREA] = np.bincount(own, area, minlength=count)
         edges = edge_lengths(parts.points, parts.corners[alive]).mean(axis=1)
-        rows[:, NODE_EDGE] = np.bincount(own, edges, minlength=count) / parts.count
+        rows[:, NODE_EDGE] = np.bincount(own, edges, minlength=count) / parts.living
         total = np.zeros((count, 3))
         np.add.at(total, own, area[:, None] * now)
         axis = total / np.maximum(rows[:, NODE_AREA], 1e-300)[:, None]
@@ -318,7 +322,7 @@ class _Tree:
     def finished(self) -> Levels:
         """All nodes under one root, numbered from there."""
         self._join_top()
-        order, begin = [len(self.rows) - 1], 0
+        order, begin = [self.root], 0
         while begin < len(order):
             order += self.children[order[begin]]
             begin += 1
@@ -368,6 +372,9 @@ class _Tree:
             row = np.zeros(NNODE)
             row[NODE_CENTRE : NODE_RADIUS + 1] = _ball([self.rows[i] for i in below])
             row[NODE_CONE] = -1.0
+            both = np.array([self.rows[i] for i in below])
+            row[NODE_LOW:NODE_HIGH] = both[:, NODE_LOW:NODE_HIGH].min(axis=0)
+            row[NODE_HIGH:] = both[:, NODE_HIGH:].max(axis=0)
             points = np.concatenate([self.bounds[i] for i in below])
             sticks, bounds = _bounded(np.zeros(len(points), np.int64), points, 1)
             row[NODE_INFLATION] = sticks[0] + max(self.rows[i][NODE_INFLATION] for i in below)
@@ -378,10 +385,7 @@ class _Tree:
             self.shapes.append(nothing)
             return len(self.rows) - 1
 
-        root = join(self.top)
-        if root != len(self.rows) - 1:  # a single piece made before others were left unchanged
-            for each in (self.rows, self.level, self.children, self.shapes, self.bounds):
-                each.append(each.pop(root))  # type: ignore[attr-defined]
+        self.root = join(self.top)
 
 
 def _bounded(piece: LongArray, points: Array, count: int) -> tuple[Array, list[Array]]:
@@ -447,10 +451,10 @@ def _shapes(parts: Parts) -> list[tuple[Array, LongArray, LongArray]]:
     """Vertices, corners and triangle numbers of every piece."""
     alive = np.flatnonzero(parts.piece >= 0)
     order = alive[np.argsort(parts.piece[alive], kind="stable")]
-    ends = np.cumsum(parts.count)
+    ends = np.cumsum(parts.living)
     shapes = []
     for p in range(len(parts.first)):
-        triangles = order[ends[p] - parts.count[p] : ends[p]]
+        triangles = order[ends[p] - parts.living[p] : ends[p]]
         used, local = np.unique(parts.corners[triangles], return_inverse=True)
         shapes.append((parts.points[used], local.reshape(-1, 3).astype(np.int64), triangles))
     return shapes

@@ -93,10 +93,11 @@ def search_inside(s: Search, first: bool) -> None:
         s.out.state[VISITED] += 1
         middle = (node[0], node[1], node[2])
         there, _ = signed_distance(tree, other, _across(s, first, middle), most)
-        if there > node[NODE_RADIUS]:
+        leaf = link[CHILDREN] == 0
+        # a leaf that is mostly outside crosses the surface, and its pairs have answered
+        if there > (0.0 if leaf else node[NODE_RADIUS]):
             continue
         spent = s.out.state[VISITED] >= s.budget
-        leaf = link[CHILDREN] == 0
         if spent and not leaf:
             s.out.state[TRUNCATED] = 1
         side = (a, other, first)

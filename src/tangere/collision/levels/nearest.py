@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8, PtrI8, local_i8, off
+from tangere._ptr import PtrF8, PtrI8, local_f8, local_i8, off
 from tangere.collision.distance_field import nearest_on_triangle
 from tangere.collision.levels.hierarchy import (
     CHILD,
@@ -13,14 +13,15 @@ from tangere.collision.levels.hierarchy import (
     NBRANCH,
     NFACE,
     NNODE,
-    NODE_RADIUS,
+    NODE_HIGH,
+    NODE_LOW,
     TRIANGLE,
     TRIANGLES,
     VERTEX,
 )
-from tangere.maths.vec import Vec3, add, dot, norm, sub
+from tangere.maths.vec import Vec3, add, dot, sub
 
-STACK = 512
+STACK = 128
 # Triangles nearest to a point count together if they are as near up to this share of the distance.
 TIE = 1e-6
 
@@ -36,33 +37,47 @@ def signed_distance(
     The sign is that of the way to the nearest triangles on the sum of their normals.
     """
     nodes, links, vertices, corners, faces = tree
-    stack = local_i8(512)  # STACK
-    stack[0] = root
+    stack, gaps = local_i8(128), local_f8(128)  # STACK
+    stack[0], gaps[0] = root, 0.0
     waiting = 1
     best = most
     normal, way = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     while waiting > 0:
         waiting -= 1
-        node, link = off(nodes, NNODE * stack[waiting]), off(links, NBRANCH * stack[waiting])
-        limit = best * (1.0 + TIE)
-        if norm(sub(x, (node[0], node[1], node[2]))) - node[NODE_RADIUS] >= limit:
+        if gaps[waiting] >= best * (1.0 + TIE):
             continue
+        link = off(links, NBRANCH * stack[waiting])
         if link[CHILDREN] > 0:
+            # the nearest child on top
             for k in range(min(link[CHILDREN], STACK - waiting)):
-                stack[waiting + k] = link[CHILD] + k
+                child = link[CHILD] + k
+                node = off(nodes, NNODE * child)
+                gap = 0.0
+                for axis in range(3):
+                    beyond = max(node[NODE_LOW + axis] - x[axis], x[axis] - node[NODE_HIGH + axis])
+                    gap += max(beyond, 0.0) ** 2
+                gap = sqrt(gap)
+                at = waiting + k
+                while at > waiting and gaps[at - 1] < gap:
+                    stack[at], gaps[at] = stack[at - 1], gaps[at - 1]
+                    at -= 1
+                stack[at], gaps[at] = child, gap
             waiting += min(link[CHILDREN], STACK - waiting)
             continue
         first = off(vertices, 3 * link[VERTEX])
         for t in range(link[TRIANGLE], link[TRIANGLE] + link[TRIANGLES]):
             i, j, k = 3 * corners[3 * t], 3 * corners[3 * t + 1], 3 * corners[3 * t + 2]
+            f = off(faces, NFACE * t)
+            a = (first[i], first[i + 1], first[i + 2])
+            if abs(dot((f[0], f[1], f[2]), sub(x, a))) > best * (1.0 + TIE):
+                continue  # its plane is farther already
             squared, _, to = nearest_on_triangle(
                 x,
-                (first[i], first[i + 1], first[i + 2]),
+                a,
                 (first[j], first[j + 1], first[j + 2]),
                 (first[k], first[k + 1], first[k + 2]),
             )
             d = sqrt(squared)
-            f = off(faces, NFACE * t)
             if d < best * (1.0 - TIE):
                 best, way, normal = d, to, (f[0], f[1], f[2])
             elif d <= best * (1.0 + TIE) and best < most:

@@ -60,7 +60,7 @@ class Piece(NamedTuple):
     """One node as kernels pass it on; vertices and axis in the frame of the pair."""
 
     verts: PtrF8
-    count: int
+    many: int
     corners: PtrI8
     faces: PtrF8
     triangles: int
@@ -85,7 +85,7 @@ def touch(a: Piece, b: Piece, reach: float, last: Vec3, simplex: PtrI4, out: Ptr
         out: NFOUND numbers.
     """
     status, d, ax, ay, az, bx, by, bz = gjk(
-        a.verts, a.count, b.verts, b.count, (0.0, 0.0, 0.0), simplex
+        a.verts, a.many, b.verts, b.many, (0.0, 0.0, 0.0), simplex
     )
     out[FOUND_DISTANCE] = d
     out[FOUND_OVERLAP] = 0.0
@@ -107,7 +107,7 @@ def touch(a: Piece, b: Piece, reach: float, last: Vec3, simplex: PtrI4, out: Ptr
 @kernel
 def _allowed(a: Piece) -> float:
     """How far off the patch a point of the hull may be and still belong to it [m]."""
-    return 2.0 * a.node[NODE_SLACK] + TIE * a.node[NODE_EDGE]
+    return float(2.0 * a.node[NODE_SLACK] + TIE * a.node[NODE_EDGE])
 
 
 @kernel
@@ -122,11 +122,11 @@ def _overlapping(a: Piece, b: Piece, last: Vec3, reach: float, out: PtrF8) -> in
     simplex[0] = 0
     gap = GAP * min(a.node[NODE_EDGE], b.node[NODE_EDGE])
     n = start
-    depth = overlap(a.verts, a.count, b.verts, b.count, n)
+    depth = overlap(a.verts, a.many, b.verts, b.many, n)
     p, q = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     for turn_number in range(ROUNDS):
         shift = scale(depth + gap, n)
-        _, d, ax, ay, az, bx, by, bz = gjk(a.verts, a.count, b.verts, b.count, shift, simplex)
+        _, d, ax, ay, az, bx, by, bz = gjk(a.verts, a.many, b.verts, b.many, shift, simplex)
         fresh_p = (ax, ay, az)
         fresh_q = (bx - shift[0], by - shift[1], bz - shift[2])
         if turn_number == 0:
@@ -136,7 +136,7 @@ def _overlapping(a: Piece, b: Piece, last: Vec3, reach: float, out: PtrF8) -> in
         fresh = scale(1.0 / d, sub((bx, by, bz), fresh_p))
         if dot(fresh, start) < COS60:
             break
-        less = overlap(a.verts, a.count, b.verts, b.count, fresh)
+        less = overlap(a.verts, a.many, b.verts, b.many, fresh)
         if less > depth:
             break
         settled = depth - less <= 1e-3 * gap
@@ -165,7 +165,7 @@ def _way_out(a: Piece, b: Piece) -> tuple[bool, Vec3]:
     size = norm(n)
     if sure > NO_NORMAL and size > NO_NORMAL:
         return True, scale(1.0 / size, n)
-    done, _, x, y, z = penetration(a.verts, a.count, b.verts, b.count)
+    done, _, x, y, z = penetration(a.verts, a.many, b.verts, b.many)
     return done, (x, y, z)
 
 

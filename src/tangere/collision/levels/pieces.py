@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI8, off, ptr
@@ -33,7 +34,7 @@ class Parts(NamedTuple):
     | piece    | of each triangle; −1 once it has vanished            | (t,) int64     |
     | first    | triangle of each piece                               | (p,) int64     |
     | after    | the next triangle of the same piece, −1 at the end   | (t,) int64     |
-    | count    | living triangles of each piece                       | (p,) int64     |
+    | living   | living triangles of each piece                       | (p,) int64     |
     """
 
     points: Array
@@ -42,7 +43,7 @@ class Parts(NamedTuple):
     piece: LongArray
     first: LongArray
     after: LongArray
-    count: LongArray
+    living: LongArray
 
 
 def planes_of(points: Array, corners: LongArray) -> Array:
@@ -209,7 +210,7 @@ def _below_all(y: PtrF8, triangles: PtrI8, count: int, planes: PtrF8, slack: flo
 @kernel
 def height(plane: PtrF8, y: PtrF8) -> float:
     """How far a point is above a plane [m]."""
-    return plane[0] * y[0] + plane[1] * y[1] + plane[2] * y[2] - plane[3]
+    return float(plane[0] * y[0] + plane[1] * y[1] + plane[2] * y[2] - plane[3])
 
 
 @kernel
@@ -224,13 +225,15 @@ def plane_through(a: Vec3, b: Vec3, c: Vec3, out: PtrF8) -> float:
 
 
 @kernel
-def _judge(parts: Parts, pairs: LongArray, slack: float, fits: Array, size: Array) -> None:
+def _judge(
+    parts: Parts, pairs: LongArray, slack: float, fits: NDArray[np.bool_], size: Array
+) -> None:
     """Whether the union of each pair is convex and small enough, and its extent [m]."""
     x, c, plane = ptr(parts.points), ptr(parts.corners), ptr(parts.planes)
     piece, after, first = ptr(parts.piece), ptr(parts.after), ptr(parts.first)
     for row in range(pairs.shape[0]):
         p, q = pairs[row, 0], pairs[row, 1]
-        triangles = parts.count[p] + parts.count[q]
+        triangles = parts.living[p] + parts.living[q]
         if triangles > MAX_TRIANGLES:
             continue
         fits[row] = True

@@ -1,9 +1,9 @@
 """Where a tool touches: pairs of convex pieces, refined until their error is small enough.
 
 From the roots down, a pair of nodes is left out when the balls around what is below them are
-farther apart than the reach, or the hulls of their bounds by as much more as level 0 sticks out. Its error is
-the larger surface deviation, taken over an area of one edge squared and spread over the area in
-contact [OTADUY2003],
+farther apart than the reach, or the hulls of their bounds by as much more as level 0 sticks out.
+Its error is the larger surface deviation, taken over an area of one edge squared and spread over
+the area in contact [OTADUY2003],
 
     s* = max(s_a ℓ_a², s_b ℓ_b²) / A,
 
@@ -132,7 +132,8 @@ def search_pair(
     `front.bodies`, and what to write as CONTACT_BODY. limits: reach and accepted error [m].
     """
     axes, between, unit = local_f8(9), local_f8(12), local_f8(9)
-    roots = (levels.roots[placed.solid_of[pair[0]]], levels.roots[placed.solid_of[pair[1]]])
+    shapes, starts = ptr(placed.solid_of), ptr(levels.roots)
+    roots = (starts[shapes[pair[0]]], starts[shapes[pair[1]]])
     here, there = off(ptr(placed.turns), 12 * pair[0]), off(ptr(placed.turns), 12 * pair[1])
     _between(here, there, between)
     matrix_into((1.0, 0.0, 0.0, 0.0), unit)
@@ -406,7 +407,7 @@ def _near_enough(s: Search, part: Piece, whole: Piece) -> bool:
     """Whether a triangle is within the reach of a piece."""
     simplex = local_i4(9)
     simplex[0] = 0
-    _, d, _, _, _, _, _, _ = gjk(part.verts, 3, whole.verts, whole.count, (0.0, 0.0, 0.0), simplex)
+    _, d, _, _, _, _, _, _ = gjk(part.verts, 3, whole.verts, whole.many, (0.0, 0.0, 0.0), simplex)
     return d <= s.limits[0]
 
 

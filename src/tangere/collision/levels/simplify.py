@@ -15,7 +15,6 @@ piece would lose its last triangle.
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -129,7 +128,7 @@ class Edge(NamedTuple):
     u: int
     v: int
     around: PtrI8
-    count: int
+    many: int
     gone: tuple[int, int]
     slack: float
 
@@ -197,7 +196,7 @@ def _may_go(parts: Parts, fans: Fans, u: int, v: int, gone: tuple[int, int]) -> 
     """The link condition, and whether every piece keeps a triangle."""
     c, piece = ptr(parts.corners), ptr(parts.piece)
     p, q = piece[gone[0]], piece[gone[1]]
-    if (p == q and parts.count[p] <= 2) or parts.count[p] <= 1 or parts.count[q] <= 1:
+    if (p == q and parts.living[p] <= 2) or parts.living[p] <= 1 or parts.living[q] <= 1:
         return False
     if p == q and _on_border(parts, fans, u) and _on_border(parts, fans, v):
         return False  # the piece would hang together by a vertex
@@ -310,7 +309,7 @@ def _filtered(parts: Parts, fans: Fans, e: Edge, best: Vec3, length: float) -> V
     near, ring = local_i8(128), local_i8(128)
     n, centre, bend = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     count = 0
-    for i in range(e.count):
+    for i in range(e.many):
         f = e.around[i]
         n = add(n, (planes[NPLANE * f], planes[NPLANE * f + 1], planes[NPLANE * f + 2]))
         for k in range(3):
@@ -353,7 +352,7 @@ def _corner(parts: Parts, e: Edge, f: int, k: int, x: Vec3) -> Vec3:
 def _keeps_shape(parts: Parts, e: Edge, x: Vec3) -> bool:
     """Whether no triangle turns too far or becomes a sliver."""
     fresh, planes = local_f8(4), ptr(parts.planes)
-    for i in range(e.count):
+    for i in range(e.many):
         f = e.around[i]
         if f in e.gone:
             continue
@@ -374,7 +373,7 @@ def _keeps_shape(parts: Parts, e: Edge, x: Vec3) -> bool:
 def _keeps_convex(parts: Parts, e: Edge, x: Vec3) -> bool:
     """Whether every piece around stays convex: fresh planes against its vertices, x against its."""
     piece = ptr(parts.piece)
-    for i in range(e.count):
+    for i in range(e.many):
         p = piece[e.around[i]]
         known = False
         for j in range(i):
@@ -421,7 +420,7 @@ def _apply(parts: Parts, fans: Fans, e: Edge, x: Vec3) -> None:
     c, piece = ptr(parts.corners), ptr(parts.piece)
     points, planes, quadrics = ptr(parts.points), ptr(parts.planes), ptr(fans.quadrics)
     for f in e.gone:
-        parts.count[piece[f]] -= 1
+        parts.living[piece[f]] -= 1
         piece[f] = -1
     at = fans.head[e.v]
     while at >= 0:
@@ -434,7 +433,7 @@ def _apply(parts: Parts, fans: Fans, e: Edge, x: Vec3) -> None:
         points[3 * e.u + k] = x[k]
     for k in range(NQUADRIC):
         quadrics[NQUADRIC * e.u + k] += quadrics[NQUADRIC * e.v + k]
-    for i in range(e.count):
+    for i in range(e.many):
         f = e.around[i]
         if piece[f] >= 0:
             plane_through(
@@ -445,4 +444,4 @@ def _apply(parts: Parts, fans: Fans, e: Edge, x: Vec3) -> None:
 
 def typical_edge(points: Array, corners: LongArray) -> float:
     """Mean length of the edges [m]."""
-    return float(edge_lengths(points, corners).mean()) if len(corners) else sqrt(0.0)
+    return float(edge_lengths(points, corners).mean())
