@@ -31,6 +31,7 @@ PAIR_NORMAL = 2  # 3: of the last overlap
 PAIR_STAMP = 5  # number of that query
 NPAIR = 6
 NSIMPLEX = 18
+NHEIGHT = 2
 # Columns of a body
 BODY_TURN = 0  # 12: in the tool's shape frame, at the last query: rotation, position
 BODY_MOTION = 12  # way that any point of it has gone at most [m]
@@ -59,6 +60,8 @@ class Front(NamedTuple):
     | chain    | the contact before, of the same cell              | (rows,) int64          |
     | answered | last search in which an overlap of each node was  | (n,) int64             |
     |          | found pair by pair                                |                        |
+    | heights  | NHEIGHT of each node and body: signed distance    | (b n, NHEIGHT)         |
+    |          | of its middle, motion till then; −1: not known    |                        |
     """
 
     keys: LongArray
@@ -74,6 +77,7 @@ class Front(NamedTuple):
     cells: LongArray
     chain: LongArray
     answered: LongArray
+    heights: Array
 
 
 HEAP, FREE, QUERY, SEARCH, CROSSED = 0, 1, 2, 3, 4
@@ -101,6 +105,7 @@ def new_front(bodies: int, nodes: int, rows: int) -> Front:
         np.full((CELLS, 2), -1, dtype=np.int64),
         np.zeros(rows, dtype=np.int64),
         np.full(nodes, -1, dtype=np.int64),
+        np.full((max(bodies, 1) * nodes, NHEIGHT), -1.0),
     )
 
 
@@ -109,6 +114,7 @@ def forget(front: Front) -> None:
     front.keys[:] = -1
     front.cells[:] = -1
     front.answered[:] = -1
+    front.heights[:] = -1.0
 
 
 @kernel

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI8, local_f8, local_i8, off
 from tangere.collision.contact_query import TRUNCATED, VISITED
-from tangere.collision.levels.front import SEARCH, Front
+from tangere.collision.levels.front import NHEIGHT, SEARCH, Front
 from tangere.collision.levels.hierarchy import (
     CHILD,
     CHILDREN,
@@ -64,6 +64,7 @@ class Search(NamedTuple):
     slot: int  # row in `front.bodies`
     motion: float  # of the bodies until now [m]
     roots: tuple[int, int]
+    nodes_of_all: int
 
 
 @kernel
@@ -92,10 +93,18 @@ def search_inside(s: Search, first: bool) -> None:
         node, link = off(s.nodes, NNODE * a), off(s.links, NBRANCH * a)
         s.out.state[VISITED] += 1
         middle = (node[0], node[1], node[2])
-        there, _ = signed_distance(tree, other, _across(s, first, middle), most)
         leaf = link[CHILDREN] == 0
         # a leaf that is mostly outside crosses the surface, and its pairs have answered
-        if there > (0.0 if leaf else node[NODE_RADIUS]):
+        outside = 0.0 if leaf else node[NODE_RADIUS]
+        known = off(s.front.heights, NHEIGHT * (s.slot * s.nodes_of_all + a))
+        if known[1] >= 0.0:
+            gone = s.motion - known[1]
+            if known[0] - gone > outside:
+                continue
+            most = min(most, (abs(known[0]) + gone) * BEYOND)
+        there, _ = signed_distance(tree, other, _across(s, first, middle), most)
+        known[0], known[1] = there, s.motion
+        if there > outside:
             continue
         spent = s.out.state[VISITED] >= s.budget
         if spent and not leaf:

@@ -138,14 +138,16 @@ def search_pair(
     _between(here, there, between)
     matrix_into((1.0, 0.0, 0.0, 0.0), unit)
     body = off(ptr(front.bodies), NBODY * names[0])
-    b = off(ptr(levels.nodes), NNODE * roots[1])
-    body[BODY_MOTION] += _moved(body, between, norm((b[0], b[1], b[2])) + b[NODE_RADIUS])
+    a, b = off(ptr(levels.nodes), NNODE * roots[0]), off(ptr(levels.nodes), NNODE * roots[1])
+    size = norm((a[0] - between[9], a[1] - between[10], a[2] - between[11])) + a[NODE_RADIUS]
+    size = max(size, norm((b[0], b[1], b[2])) + b[NODE_RADIUS])
+    body[BODY_MOTION] += _moved(body, between, size)
     kept = pointers(front)
     s = Search(
         ptr(levels.nodes), ptr(levels.links), ptr(levels.vertices), ptr(levels.corners),
         ptr(levels.faces), ptr(levels.bounds), kept, limits, budget,
         outlet(placed, pair[0], rows, state, names[1], 0.5 * limits[0], axes), here, between, unit,
-        names[0], body[BODY_MOTION], roots,
+        names[0], body[BODY_MOTION], roots, levels.nodes.shape[0],
     )  # fmt: skip
     clear(kept)
     kept.counts[SEARCH] += 1
