@@ -56,6 +56,7 @@ from tangere.collision.levels.hierarchy import (
     NBRANCH,
     NFACE,
     NNODE,
+    NODE_AREA,
     NODE_DEVIATION,
     NODE_INFLATION,
     NODE_RADIUS,
@@ -86,6 +87,8 @@ from tangere.collision.levels.record import hand_over, outlet
 from tangere.maths.quat import matrix_into, turn, turn_back
 from tangere.maths.vec import Array, LongArray, add, dot, norm, scale, sub
 
+# A contact goes over from its parent's while the parent's error is one to so many thresholds.
+SURELY = 2.0
 # How urgent a pair is that only bounds, whose nearest points are no surface, or that is still far;
 # over the radii of the two, so that small ones go first and few have to wait.
 ONLY_BOUNDS, NO_SURFACE, STILL_FAR = 1e12, 1e9, 1e8
@@ -197,7 +200,7 @@ def _refine(s: Search, row: int) -> None:
     release(s.front, row)
     if s.out.state[VISITED] >= s.budget:
         s.out.state[TRUNCATED] = 1
-        if status == REAL:
+        if status == REAL or _touches(s, a, b, parent):
             _accept(s, a, b, parent)
         return
     la, lb = off(s.links, NBRANCH * a), off(s.links, NBRANCH * b)
@@ -258,6 +261,12 @@ def _test(s: Search, a: int, b: int, parent: PtrF8, past: float) -> None:
     if la[VERTICES] == 0 or lb[VERTICES] == 0:
         _wait(s, a, b, VIRTUAL, ONLY_BOUNDS / size, parent)
         return
+    leaves = la[CHILDREN] == 0 and lb[CHILDREN] == 0
+    coarse = max(coarseness(na), coarseness(nb)) / error
+    if not leaves and coarse >= SURELY * max(na[NODE_AREA], nb[NODE_AREA]):
+        # too coarse even if all of it were in contact
+        _wait(s, a, b, VIRTUAL, NO_SURFACE / size, parent)
+        return
     query = s.front.counts[QUERY]
     last = (0.0, 0.0, 0.0)
     if memo[PAIR_STAMP] == query - 1:
@@ -265,7 +274,6 @@ def _test(s: Search, a: int, b: int, parent: PtrF8, past: float) -> None:
     one = _piece(s, a)
     two = _piece_there(s, b, room)
     status = touch(one, two, reach, last, off(simplex, 9), found)
-    leaves = la[CHILDREN] == 0 and lb[CHILDREN] == 0
     over = found[FOUND_OVERLAP] == 1.0
     if over and leaves:
         s.front.counts[CROSSED] += 1
@@ -274,7 +282,7 @@ def _test(s: Search, a: int, b: int, parent: PtrF8, past: float) -> None:
             for k in range(3):
                 memo[PAIR_NORMAL + k] = found[FOUND_NORMAL + k]
             memo[PAIR_STAMP] = query
-        share = max(coarseness(na), coarseness(nb)) / found[FOUND_AREA] / error
+        share = coarse / found[FOUND_AREA]
         if leaves or share <= 1.0:
             if over:
                 s.front.counts[CROSSED] += 1
@@ -288,6 +296,19 @@ def _test(s: Search, a: int, b: int, parent: PtrF8, past: float) -> None:
         _wait(s, a, b, status, (NO_SURFACE if status == VIRTUAL else STILL_FAR) / size, found)
     elif status == VIRTUAL:
         _by_triangles(s, a, b, one, two)
+
+
+@kernel
+def _touches(s: Search, a: int, b: int, found: PtrF8) -> bool:
+    """Whether two nodes, as coarse as they are, have a contact."""
+    la, lb = off(s.links, NBRANCH * a), off(s.links, NBRANCH * b)
+    if la[VERTICES] == 0 or lb[VERTICES] == 0:
+        return False
+    room, simplex = local_f8(102), local_i4(9)
+    simplex[0] = 0
+    one = _piece(s, a)
+    two = _piece_there(s, b, room)
+    return touch(one, two, s.limits[0], (0.0, 0.0, 0.0), simplex, found) == REAL
 
 
 @kernel
@@ -343,9 +364,9 @@ def _piece_there(s: Search, b: int, room: PtrF8) -> Piece:
 @kernel
 def _blend(s: Search, parent: PtrF8, past: float, found: PtrF8) -> None:
     """Go over from the parent's contact to this one while the parent's error is 1 to 2 times s₀."""
-    if not 1.0 <= past < 2.0:
+    if not 1.0 <= past < SURELY:
         return
-    t = past - 1.0
+    t = (past - 1.0) / (SURELY - 1.0)
     p = (found[0], found[1], found[2])
     n = (found[3], found[4], found[5])
     old = (parent[3], parent[4], parent[5])
