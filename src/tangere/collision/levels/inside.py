@@ -1,4 +1,7 @@
-"""Contacts of what lies inside the other body, away from where the surfaces cross.
+"""What lies inside the other body: whether a depth is one, and contacts away from the crossing.
+
+Two hulls may overlap by more than the bodies do: part of each is no surface. A depth counts if one
+of its two points is about as deep in the other body; on level 0 it is put right.
 
 Pieces there are far from any piece that they overlap, so they are asked one by one: the vertices of
 a node's patch, each for its signed distance from the other body's level 0. A node is left out when
@@ -23,6 +26,7 @@ from tangere.collision.levels.hierarchy import (
     NODE_AREA,
     NODE_DEVIATION,
     NODE_RADIUS,
+    NODE_SLACK,
     TRIANGLE,
     TRIANGLES,
     VERTEX,
@@ -30,6 +34,7 @@ from tangere.collision.levels.hierarchy import (
     coarseness,
 )
 from tangere.collision.levels.nearest import signed_distance
+from tangere.collision.levels.piece_pair import FOUND_DEPTH, FOUND_ERROR, FOUND_NORMAL
 from tangere.collision.levels.record import Out, hand_over
 from tangere.maths.quat import turn, turn_back
 from tangere.maths.vec import Vec3, add, axpy, dot, norm, scale, sub
@@ -39,6 +44,8 @@ STACK = 512
 ASKED = 8
 # Both bodies see the same overlap: each answers for half of its area.
 HALF = 0.5
+# A depth counts if a point lies deeper in the other body than this share of it.
+TRUE = 0.9
 # Surfaces are looked for that much beyond where one must be.
 BEYOND = 1.001
 
@@ -71,6 +78,41 @@ class Search(NamedTuple):
 def carried(s: Search, x: Vec3) -> Vec3:
     """A point of the second shape in the frame of the first."""
     return add(turn(s.between, x), (s.between[9], s.between[10], s.between[11]))
+
+
+@kernel
+def settle(s: Search, na: PtrF8, nb: PtrF8, found: PtrF8, leaves: bool) -> bool:
+    """Whether the depth of two hulls is that of the bodies; of two leaves it is made so."""
+    depth = found[FOUND_DEPTH]
+    loose = na[NODE_DEVIATION] + nb[NODE_DEVIATION] + na[NODE_SLACK] + nb[NODE_SLACK]
+    tree = (s.nodes, s.links, s.vertices, s.corners, s.faces)
+    p = (found[0], found[1], found[2])
+    n = (found[FOUND_NORMAL], found[FOUND_NORMAL + 1], found[FOUND_NORMAL + 2])
+    q = axpy(-depth, n, p)
+    most = BEYOND * (max(depth, 0.0) + loose + found[FOUND_ERROR] + s.limits[0])
+    high, way = signed_distance(tree, s.roots[1], _across(s, True, p), most)
+    if -high >= TRUE * depth - loose:
+        return True
+    other, back = signed_distance(tree, s.roots[0], q, most)
+    if -other >= TRUE * depth - loose:
+        return True
+    if not leaves:
+        return False
+    # p and what is nearest to it, or q, whichever is deeper
+    if high <= other:
+        fresh, gap = turn(s.between, scale(-1.0, way)), high
+    else:
+        fresh, gap = back, other
+        p = sub(q, back)
+    if gap == 0.0 or gap >= s.limits[0]:
+        return False
+    fresh = scale(1.0 / gap, fresh)
+    if dot(fresh, n) <= 0.0:
+        return False
+    found[0], found[1], found[2] = p
+    found[FOUND_NORMAL], found[FOUND_NORMAL + 1], found[FOUND_NORMAL + 2] = fresh
+    found[FOUND_DEPTH], found[FOUND_ERROR] = -gap, 0.0
+    return True
 
 
 @kernel

@@ -67,7 +67,7 @@ from tangere.collision.levels.hierarchy import (
     LevelSet,
     coarseness,
 )
-from tangere.collision.levels.inside import Search, carried, search_inside
+from tangere.collision.levels.inside import Search, carried, search_inside, settle
 from tangere.collision.levels.piece_pair import (
     FOUND_AREA,
     FOUND_DEPTH,
@@ -284,6 +284,10 @@ def _test(s: Search, a: int, b: int, parent: PtrF8, past: float) -> None:
             memo[PAIR_STAMP] = query
         share = coarse / found[FOUND_AREA]
         if leaves or share <= 1.0:
+            if over and not settle(s, na, nb, found, leaves):
+                if not leaves:
+                    _wait(s, a, b, VIRTUAL, NO_SURFACE / size, found)
+                return
             if over:
                 s.front.counts[CROSSED] += 1
                 s.front.answered[a] = s.front.counts[SEARCH]
@@ -441,7 +445,9 @@ def _by_triangle(s: Search, pair: tuple[int, int], one: Piece, two: Piece, found
         return
     simplex = local_i4(9)
     simplex[0] = 0
-    if touch(one, two, s.limits[0], (0.0, 0.0, 0.0), simplex, found) == REAL:
+    if touch(one, two, s.limits[0], (0.0, 0.0, 0.0), simplex, found) != REAL:
+        return
+    if found[FOUND_OVERLAP] == 0.0 or settle(s, one.node, two.node, found, True):
         _accept(s, pair[0], pair[1], found)
 
 
