@@ -57,7 +57,7 @@ class Deviation(NamedTuple):
     | field    | meaning                                                          |
     | depth    | deepest depth at the threshold less that of level 0 [m]          |
     | felt     | length of the difference of f [m]                                |
-    | bound    | error that the deepest contacts report of themselves, summed [m] |
+    | bound    | largest error that the contacts report of themselves, summed [m] |
     | contacts | their number, at the threshold and of level 0, shape (n, 2)      |
     | visited  | pairs and nodes looked at, likewise                              |
     """
@@ -149,12 +149,11 @@ def threshold_errors(
 
 
 def _felt(rows: Array, reach: float) -> tuple[float, Array, float]:
-    """Deepest depth, f, and error of the deepest contact [m]; with no contact −reach, 0 and 0."""
+    """Deepest depth, f, and largest error of a contact [m]; with no contact −reach, 0 and 0."""
     if not len(rows):
         return -reach, np.zeros(3), 0.0
     u = np.maximum(rows[:, CONTACT_DEPTH] + reach, 0.0)
     weight = rows[:, CONTACT_AREA] * u
     normals = rows[:, CONTACT_NORMAL : CONTACT_NORMAL + 3]
     f = (weight * u) @ normals / max(float(weight.sum()), 1e-300)
-    deepest = int(np.argmax(rows[:, CONTACT_DEPTH]))
-    return float(rows[deepest, CONTACT_DEPTH]), f, float(rows[deepest, CONTACT_ERROR])
+    return float(rows[:, CONTACT_DEPTH].max()), f, float(rows[:, CONTACT_ERROR].max())
