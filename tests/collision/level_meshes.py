@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-
 from collision.meshes import Ints, Mesh, ball, bumpy
+
 from tangere.collision.levels.hierarchy import (
     CHILD,
     CHILDREN,

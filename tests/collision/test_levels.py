@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from collision.level_meshes import angle, blob, cut_of, leaves_of, soup, triangles_of
+from collision.meshes import Mesh, ball, box, bumpy, closest_points
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collision.level_meshes import angle, blob, cut_of, leaves_of, soup, triangles_of
-from collision.meshes import Mesh, ball, box, bumpy, closest_points
 from tangere.collision.levels.hierarchy import (
     BOUND,
     BOUNDS,

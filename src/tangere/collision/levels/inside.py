@@ -34,7 +34,7 @@ from tangere.collision.levels.hierarchy import (
     coarseness,
 )
 from tangere.collision.levels.nearest import signed_distance
-from tangere.collision.levels.piece_pair import FOUND_DEPTH, FOUND_ERROR, FOUND_NORMAL
+from tangere.collision.levels.piece_pair import FOUND_DEPTH, FOUND_ERROR, FOUND_NORMAL, FOUND_OTHER
 from tangere.collision.levels.record import Out, hand_over
 from tangere.maths.quat import turn, turn_back
 from tangere.maths.vec import Vec3, add, axpy, dot, norm, scale, sub
@@ -88,7 +88,7 @@ def settle(s: Search, na: PtrF8, nb: PtrF8, found: PtrF8, leaves: bool) -> bool:
     tree = (s.nodes, s.links, s.vertices, s.corners, s.faces)
     p = (found[0], found[1], found[2])
     n = (found[FOUND_NORMAL], found[FOUND_NORMAL + 1], found[FOUND_NORMAL + 2])
-    q = axpy(-depth, n, p)
+    q = (found[FOUND_OTHER], found[FOUND_OTHER + 1], found[FOUND_OTHER + 2])
     most = BEYOND * (max(depth, 0.0) + loose + found[FOUND_ERROR] + s.limits[0])
     high, way = signed_distance(tree, s.roots[1], _across(s, True, p), most)
     if -high >= TRUE * depth - loose:

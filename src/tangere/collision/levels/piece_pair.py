@@ -53,7 +53,8 @@ FOUND_SHARE = 8  # that both patches have in common, seen along the normal [m²]
 FOUND_ERROR = 9  # how far the points may be off the patches [m]
 FOUND_DISTANCE = 10  # of the hulls [m]
 FOUND_OVERLAP = 11  # 1: the hulls overlap
-NFOUND = 12
+FOUND_OTHER = 12  # 3: on the second [m]
+NFOUND = 15
 
 
 class Piece(NamedTuple):
@@ -151,6 +152,7 @@ def _overlapping(a: Piece, b: Piece, last: Vec3, reach: float, out: PtrF8) -> in
         return VIRTUAL
     # where the normal was not let turn, the two points are not opposite to each other
     slip = norm(sub(axpy(-depth, n, p), q))
+    out[FOUND_OTHER], out[FOUND_OTHER + 1], out[FOUND_OTHER + 2] = q
     if slip > SLIP * (gap + depth):
         return VIRTUAL
     _write(a, b, p, n, depth, off_a + off_b + slip, reach, out)

@@ -155,7 +155,7 @@ def search_pair(
     clear(kept)
     kept.counts[SEARCH] += 1
     kept.counts[CROSSED] = 0
-    none = local_f8(12)
+    none = local_f8(15)
     none[FOUND_DEPTH] = 0.0
     _test(s, roots[0], roots[1], none, -1.0)
     while kept.counts[HEAP] > 0:
@@ -192,7 +192,7 @@ def _moved(body: PtrF8, now: PtrF8, size: float) -> float:
 @kernel
 def _refine(s: Search, row: int) -> None:
     """Split one node of a waiting pair; or, beyond the budget, take the pair as it is."""
-    parent = local_f8(12)
+    parent = local_f8(15)
     wait, found = off(ptr(s.front.waiting), NWAIT * row), off(ptr(s.front.found), NFOUND * row)
     a, b, status, urgency = wait[WAIT_A], wait[WAIT_B], wait[WAIT_STATUS], s.front.urgency[row]
     for k in range(NFOUND):
@@ -249,7 +249,7 @@ def _test(s: Search, a: int, b: int, parent: PtrF8, past: float) -> None:
         memo[PAIR_STAMP] = -1.0
     elif memo[PAIR_DISTANCE] - (s.motion - memo[PAIR_MOTION]) > reach:
         return
-    room, found = local_f8(102), local_f8(12)  # MAX_TRIANGLES + 2, or MAX_BOUNDS, points
+    room, found = local_f8(102), local_f8(15)  # MAX_TRIANGLES + 2, or MAX_BOUNDS, points
     _carry_all(s, off(s.bounds, 3 * lb[BOUND]), lb[BOUNDS], room)
     _, apart, _, _, _, _, _, _ = gjk(
         off(s.bounds, 3 * la[BOUND]), la[BOUNDS], room, lb[BOUNDS], (0.0, 0.0, 0.0), simplex
@@ -390,7 +390,7 @@ def _by_triangles(s: Search, a: int, b: int, one: Piece, two: Piece) -> None:
     """Contacts of two pieces of level 0 triangle by triangle: these have no virtual faces."""
     corners_a, corners_b = local_f8(9), local_f8(9)
     count = local_i8(3)
-    found = local_f8(12)
+    found = local_f8(15)
     for k in range(3):
         count[k] = k
     for t in range(one.triangles):
