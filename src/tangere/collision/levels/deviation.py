@@ -17,7 +17,7 @@ import numpy as np
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI8, local_f8, local_i4, local_i8, off, ptr
-from tangere.collision.distance_field import nearest_on_triangle
+from tangere.collision.closed_surface import nearest_on_triangle
 from tangere.collision.gjk import gjk
 from tangere.maths.vec import Array, LongArray, Vec3, add, norm, scale, sub
 

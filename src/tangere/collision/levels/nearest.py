@@ -6,7 +6,7 @@ from math import sqrt
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI8, local_f8, local_i8, off
-from tangere.collision.distance_field import nearest_on_triangle
+from tangere.collision.closed_surface import nearest_on_triangle
 from tangere.collision.levels.hierarchy import (
     CHILD,
     CHILDREN,

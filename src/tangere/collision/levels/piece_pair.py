@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, PtrI8, local_f8, local_i4, off
-from tangere.collision.distance_field import nearest_on_triangle
+from tangere.collision.closed_surface import nearest_on_triangle
 from tangere.collision.epa import overlap, penetration
 from tangere.collision.gjk import OVERLAP, gjk
 from tangere.collision.levels.hierarchy import (

@@ -19,8 +19,7 @@ from math import sqrt
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI8, local_f8, local_i4, local_i8, off, pointers, ptr
-from tangere.collision.contact_query import TRUNCATED, VISITED, Placed
-from tangere.collision.field_query import begin, place
+from tangere.collision.contact_query import TRUNCATED, VISITED, Placed, begin, place
 from tangere.collision.gjk import gjk
 from tangere.collision.levels.floors import search_floor
 from tangere.collision.levels.front import (

@@ -30,7 +30,7 @@ from tangere.collision.contact_query import (
     VISITED,
     Placed,
 )
-from tangere.collision.field_query import NTURN
+from tangere.collision.field_sides import NTURN
 from tangere.collision.levels.front import Front, forget, new_front
 from tangere.collision.levels.hierarchy import Levels, LevelSet, gather
 from tangere.collision.levels.query import find_contacts
