@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tangere.contact.method import Control, Method
 from tangere.contact.penalty.options import Penalty
+from tangere.contact.unilateral.options import refuse_springs_between_bodies
 
 if TYPE_CHECKING:
     from tangere.haptics.layout import Rig
@@ -19,6 +20,10 @@ def _stepper(arrays: Compiled, options: Penalty, stepper: str, dt: float) -> Ste
     from tangere.steppers.penalty import PenaltyStepper
 
     return PenaltyStepper(arrays, options, dt)
+
+
+def _check(scene: Scene, options: Penalty, stepper: str) -> None:
+    refuse_springs_between_bodies(scene.springs, "penalty")
 
 
 def _tool_side(scene: Scene, options: Penalty, dt: float, rigs: list[Rig]) -> ToolSide:
@@ -37,8 +42,8 @@ def _warm_up() -> None:
 METHOD = Method(
     name="penalty",
     options=Penalty,
-    words="Points of one surface inside the distance field of the other press back, grouped into "
-    "a few planes that the servo knows.",
+    words="Points of one surface inside the distance field of the other press back: meshes of any "
+    "size rest on each other, and a servo is told a few planes.",
     paper="OTADUY2005",
     citation="Otaduy & Lin, World Haptics Conference (2005)",
     steppers=("penalty",),
@@ -46,6 +51,7 @@ METHOD = Method(
     tool_side=_tool_side,
     warm_up=_warm_up,
     parts=frozenset({"field", "plane"}),
+    check=_check,
     held_factors=frozenset({"friction"}),
     controls=(
         Control(

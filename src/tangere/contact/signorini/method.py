@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tangere.contact.method import Method
 from tangere.contact.signorini.options import Signorini
-from tangere.errors import SceneError
+from tangere.contact.unilateral.options import refuse_springs_between_bodies
 
 if TYPE_CHECKING:
     from tangere.haptics.layout import Rig
@@ -36,12 +36,7 @@ def _warm_up() -> None:
 
 
 def _check(scene: Scene, options: Signorini, stepper: str) -> None:
-    for spring in scene.springs:
-        if spring.body_b is not None:
-            raise SceneError(
-                f"spring {spring.name!r}: method 'signorini' knows springs between a body and the "
-                "world alone; use 'volume' or 'point'"
-            )
+    refuse_springs_between_bodies(scene.springs, "signorini")
 
 
 METHOD = Method(

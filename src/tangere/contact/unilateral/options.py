@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from tangere.errors import SceneError
 
 
 class SolverOptions(NamedTuple):
@@ -13,3 +16,17 @@ class SolverOptions(NamedTuple):
     max_newton: int  # 0: Gauss–Seidel alone
     recovery_speed: float  # bodies that overlap are pushed apart no faster [m/s]
     max_contacts: int  # of two bodies, at most
+
+
+def refuse_springs_between_bodies(springs: Iterable[Any], method: str) -> None:
+    """Free motion knows springs between a body and the world alone.
+
+    Raises:
+        SceneError: There is another one.
+    """
+    for spring in springs:
+        if spring.body_b is not None:
+            raise SceneError(
+                f"spring {spring.name!r}: method {method!r} knows springs between a body and the "
+                "world alone; use 'volume' or 'point'"
+            )
