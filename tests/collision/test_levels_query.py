@@ -234,14 +234,14 @@ def test_every_contact_is_within_the_threshold_or_of_two_leaves(
     pair = pair_of(tool, body)
     at = random_poses(tool, body, 1, 3e-4)[0]
     error, looked = 3e-4, []
-    touch, accept = query.touch, query._accept
+    touch, accept = query.__dict__["touch"], query.__dict__["_accept"]
 
     def seen(*arguments: object) -> int:
-        status = touch(*arguments)  # type: ignore[arg-type]
+        status = int(touch(*arguments))
         looked.append(arguments[-1])
         return status
 
-    def taken(s: query.Search, a: int, b: int, found: Array) -> None:
+    def taken(s: object, a: int, b: int, found: Array) -> None:
         links, nodes = pair.levels.links, pair.levels.nodes
         leaf = links[a, CHILDREN] == 0 and links[b, CHILDREN] == 0
         share = max(coarseness(nodes[a]), coarseness(nodes[b])) / found[FOUND_AREA]
