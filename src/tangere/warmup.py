@@ -41,6 +41,7 @@ def jobs() -> Mapping[str, Callable[[], object]]:
         "servo": _one_servo,
         "tool": _one_tool,
         "fields": query_fields,
+        "levels": query_levels,
         "session": touch_floor,
         **{f"method {name}": methods[name].warm_up for name in methods},
     }
@@ -57,6 +58,7 @@ APART = (
     "contact volume",
     "friction",
     "fields",
+    "levels",
     "explicit step",
 )
 
@@ -168,6 +170,17 @@ def query_fields() -> None:
     contact = PenaltyContact(box, [box], [((0.0, 0.0, 1.0), 0.0)])
     contact.query(((0.0, 0.0, 0.0499), UPRIGHT), body_poses=[((0.1, 0.0, 0.05), UPRIGHT)])
     contact.update()
+
+
+def query_levels() -> None:
+    """Contact levels of a mesh, and contacts on them."""
+    from tangere.collision.levels.hierarchy import build
+    from tangere.collision.levels.threshold import contacts_at, pair_of
+
+    vertices, triangles = tg.Cylinder(BLOCK[0], BLOCK[2]).surface()
+    levels = build(vertices, triangles.astype(np.int64))
+    pose = np.array([0.0, 0.0, BLOCK[2], *UPRIGHT])
+    contacts_at(pair_of(levels, levels), pose, 1e-3, 1e-4)
 
 
 def _explicit_step() -> None:

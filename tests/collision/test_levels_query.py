@@ -26,8 +26,7 @@ from tangere.collision.contact_query import (
 from tangere.collision.levels import query
 from tangere.collision.levels.front import forget, new_front
 from tangere.collision.levels.hierarchy import CHILDREN, Levels, build, coarseness
-from tangere.collision.levels.inside import Search
-from tangere.collision.levels.piece_pair import FOUND_AREA, REAL, touch
+from tangere.collision.levels.piece_pair import FOUND_AREA, REAL
 from tangere.collision.levels.query import find_contacts
 from tangere.collision.levels.threshold import (
     FINEST,
@@ -235,14 +234,14 @@ def test_every_contact_is_within_the_threshold_or_of_two_leaves(
     pair = pair_of(tool, body)
     at = random_poses(tool, body, 1, 3e-4)[0]
     error, looked = 3e-4, []
-    accept = query._accept
+    touch, accept = query.__dict__["touch"], query.__dict__["_accept"]
 
     def seen(*arguments: object) -> int:
-        status = touch(*arguments)  # type: ignore[arg-type]
+        status = int(touch(*arguments))
         looked.append(arguments[-1])
         return status
 
-    def taken(s: Search, a: int, b: int, found: Array) -> None:
+    def taken(s: object, a: int, b: int, found: Array) -> None:
         links, nodes = pair.levels.links, pair.levels.nodes
         leaf = links[a, CHILDREN] == 0 and links[b, CHILDREN] == 0
         share = max(coarseness(nodes[a]), coarseness(nodes[b])) / found[FOUND_AREA]

@@ -71,4 +71,4 @@ def test_it_can_be_felt(name: str) -> None:
     force = trace["tool.force"]
     assert np.isfinite(force).all()
     assert force[:, 2].max() > 0.5
-    assert not trace["servo.faults"].any()
+    assert not trace["fault"].any()

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from math import sqrt
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, off
 from tangere.elements.columns import (
@@ -74,6 +77,7 @@ from tangere.elements.spring import (
     spring_value,
 )
 from tangere.elements.step_context import StepContext
+from tangere.maths.vec import IntArray
 from tangere.solver import Elements, Solver
 
 # Energy that a contact may give at once beyond what its springs hold: its normal force times this
@@ -234,6 +238,12 @@ def enter(e: StepContext, c: Element) -> None:
         enter_spring(e, c)
     else:
         enter_contact(e, c)
+
+
+def patches_among(ints: IntArray) -> NDArray[np.bool_]:
+    """Which of many elements, rows of `Elements.ints`, are contacts over polygons."""
+    found: NDArray[np.bool_] = ints[:, EI_KIND] == PATCH_KIND
+    return found
 
 
 @kernel

@@ -17,13 +17,12 @@ from tangere.elements.columns import (
     EI_A,
     EI_B,
     EI_FAN,
-    EI_KIND,
     EI_MODE,
     EI_POLYGON,
     EI_POLYGONS,
     HOLDS,
-    PATCH_KIND,
 )
+from tangere.elements.element import patches_among
 from tangere.geometry.outline import disc, outline
 
 if TYPE_CHECKING:
@@ -87,9 +86,8 @@ def patches_of_elements(t: Elements, bodies: int) -> list[Patch]:
     """The polygons over which the implicit step integrates, of the contacts that press."""
     patches = []
     used = int(t.used[0])
-    for ints, floats in zip(t.ints[:used], t.floats[:used], strict=True):
-        if ints[EI_KIND] != PATCH_KIND or not floats[EF_F] > 0.0:
-            continue
+    chosen = patches_among(t.ints[:used]) & (t.floats[:used, EF_F] > 0.0)
+    for ints, floats in zip(t.ints[:used][chosen], t.floats[:used][chosen], strict=True):
         n, t1, t2 = (floats[i : i + 3] for i in (EF_N, EF_T1, EF_T2))
         force = floats[EF_F] * n + floats[EF_F + 3] * t1 + floats[EF_F + 4] * t2
         a, b = (int(i) if i < bodies else bodies - 1 - int(i) for i in ints[[EI_A, EI_B]])

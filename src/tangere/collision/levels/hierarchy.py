@@ -177,9 +177,9 @@ def build(
     points: Array, corners: LongArray, progress: Callable[[float], None] | None = None
 ) -> Levels:
     """The levels of a closed surface, the cache left aside."""
+    points, corners = np.array(points), np.array(corners)  # writable: kernels know one kind
     size = float(np.linalg.norm(np.ptp(points[corners], axis=(0, 1))))
     mesh, original = points.copy(), points[corners]
-    corners = corners.copy()
     planes = planes_of(points, corners)
     home = convex_pieces(points, corners, FLAT * size)  # piece of every triangle of level 0
     parts = parts_of(mesh, corners, planes, home.copy())

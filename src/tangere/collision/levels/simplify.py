@@ -385,6 +385,7 @@ def _keeps_convex(parts: Parts, e: Edge, x: Vec3) -> bool:
 
 @kernel
 def _piece_convex(parts: Parts, e: Edge, p: int, x: Vec3) -> bool:
+    """Whether one piece stays convex."""
     piece, after, planes = ptr(parts.piece), ptr(parts.after), ptr(parts.planes)
     fresh, at = local_f8(4), local_f8(3)
     f = parts.first[p]
