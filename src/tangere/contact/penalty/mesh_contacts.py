@@ -84,6 +84,8 @@ from tangere.model import (
 BUDGET = 1_000_000
 # A point that carried force counts as so many times as far from those kept.
 HOLDS = 2.0
+# So much overlap to come makes a point count as √2 times as far [m].
+DEEP = 1e-5
 # Two normals at an angle of 1 rad are as far apart as two ends of the contact.
 NORMALS = 1.0
 # Overlaps of the first step are springs that carry up to so many times a body's weight.
@@ -321,7 +323,7 @@ def keep_apart(meshes: Meshes, count: int, most: int) -> None:
     """Choose `most` of the points found: their state becomes 2.
 
     Points that carried force, or will overlap, come first; then the others. Of each kind the one
-    furthest from all kept is next, the first of all the one that will be deepest.
+    furthest from all kept is next, the deeper the sooner; the first of all the deepest.
     """
     rows, state = ptr(meshes.rows), meshes.state
     scale2 = _extent2(rows, count) * NORMALS * NORMALS
@@ -338,7 +340,9 @@ def keep_apart(meshes: Meshes, count: int, most: int) -> None:
                 if state[k] == 2:
                     continue
                 now = state[k] == 1 or meshes.predicted[k] < 0.0
+                deep = max(0.0, -meshes.predicted[k]) / DEEP
                 far = meshes.away[k] * (HOLDS * HOLDS if state[k] == 1 else 1.0)
+                far *= 1.0 + deep * deep
                 if (now and not urgent) or (now == urgent and far > furthest):
                     best, furthest, urgent = k, far, now
         state[best] = 2
