@@ -367,13 +367,15 @@ def test_penalty_updates_and_fields_are_timed(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(
         penalty, "_accuracy", lambda: penalty_accuracy.rows_of(3, ("spoon and cup",))
     )
+    monkeypatch.setattr(penalty, "_steadiness", lambda: penalty_accuracy.steady_rows(1, ("blobs",)))
     result = penalty.measure(1)
-    updates, growth, accuracy, fields = result.tables
+    updates, growth, accuracy, steady, fields = result.tables
     assert {row["engine"] for row in updates.rows} == {"sdf", "exact"}
     for row in updates.rows:
         assert (int(row["contacts"] or 0) > 3) == (row["case"] != penalty.OUT)
     assert [row["triangles"] for row in growth.rows] == [40180]
     assert [row["pair"] for row in accuracy.rows] == ["spoon and cup"]
+    assert [row["paths"] for row in steady.rows] == [1]
     assert int(accuracy.rows[0]["contacts"] or 0) > 10
     assert [row["triangles"] for row in fields.rows] == [1344, 4000]
     assert "spoon and cup: 99 % of updates within 1000 µs claimed" in result.notes[0]

@@ -41,6 +41,7 @@ AMPLITUDE = 3e-4  # of its places [m], and of its turns by 20 cm
 CYCLES = (20, 27, 31)  # along the path, of x, y and z; of the turns in reverse
 GROWTH = (1, 2, 5)  # refinement of the lower jaw
 ACCURACY_POSES = 100
+PATHS = 20
 # Claimed, of updates with the engine sdf [µs]
 LIMIT = 1000.0  # 99 % of those of spoon and cup, and of those with a million triangles
 JAWS_MEDIAN, JAWS_TAIL = 100.0, 500.0
@@ -107,6 +108,7 @@ def measure(rounds: int = 15) -> Result:
         Table("time per contact update, query and clusters", rows),
         Table("growth with the triangles of the body, jaws with teeth in contact", growth),
         Table("accuracy of sdf against exact, random poses", _accuracy()),
+        Table("largest change of the force in a step, in stiffness times 10 µm", _steadiness()),
         Table("distance fields, built anew", built),
     ]
     settings = {"calls_per_turn": CALLS, "rounds": rounds, "poses": POSES}
@@ -189,6 +191,10 @@ def _growing(tool: Shape) -> tuple[list[Contestant], list[Row]]:
 
 def _accuracy() -> list[Row]:
     return penalty_accuracy.rows_of(ACCURACY_POSES)
+
+
+def _steadiness() -> list[Row]:
+    return penalty_accuracy.steady_rows(PATHS)
 
 
 @contextmanager
