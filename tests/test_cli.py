@@ -309,6 +309,8 @@ def test_play_hands_over_what_was_asked(tangere: Run, monkeypatch: pytest.Monkey
             "dt": 0.002,
             "process": True,
             "reconnect": False,
+            "scale": 1.0,
+            "shell": None,
         },
     )
     assert calls[1][0] == "heap"
@@ -321,6 +323,8 @@ def test_play_hands_over_what_was_asked(tangere: Run, monkeypatch: pytest.Monkey
     assert calls[2][1]["device"] == ["haply", "spacemouse"]
     assert calls[2][1]["rate"] == 500.0
     assert calls[2][1]["record"] == Path("a.h5")
+    assert tangere("play", "part.stl", "--scale", "0.001", "--shell", "0.002")[0] == 0
+    assert (calls[3][1]["scale"], calls[3][1]["shell"]) == (0.001, 0.002)
 
 
 def test_play_of_an_unknown_scene_suggests_one(tangere: Run) -> None:
@@ -328,6 +332,27 @@ def test_play_of_an_unknown_scene_suggests_one(tangere: Run) -> None:
     assert code == 2
     assert "did you mean" in one_line(err)
     assert "blocks" in err
+
+
+def test_play_of_a_mesh_file_says_what_was_repaired(tangere: Run, tmp_path: Path) -> None:
+    import trimesh
+
+    solid = trimesh.creation.annulus(20.0, 50.0, 20.0)
+    file = tmp_path / "part.stl"
+    trimesh.Trimesh(solid.vertices, solid.faces[:-1], process=False).export(file)
+    given = ("--scale", "0.001", "--headless", "--seconds", "0.05")
+    code, out, err = tangere("play", str(file), *given)
+    assert code == 0
+    assert "part.stl, method penalty" in out
+    assert "simulated 0.05 s" in out
+    assert not err  # the line goes to the logger
+    code, _, err = tangere("play", str(tmp_path / "none.stl"), *given)
+    assert code == 2
+    assert "none.stl: no such mesh file" in one_line(err)
+    file.write_bytes(b"solid nothing")
+    code, _, err = tangere("play", str(file), *given)
+    assert code == 2
+    assert "holds no triangles" in one_line(err)
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,29 @@ def test_numbers_out_of_range_are_refused_before_anything_is_built(
 
 
 @pytest.mark.nojit
+def test_a_sheet_is_taken_for_a_shell_when_asked_for(tmp_path: Path) -> None:
+    """A single square, 10 mm thick."""
+    file = tmp_path / "sheet.obj"
+    file.write_text("v 0 0 0\nv .1 0 0\nv .1 .1 0\nv 0 .1 0\nf 1 2 3\nf 1 3 4\n")
+    with pytest.raises(SceneError, match=r"sheet\.obj: "):
+        prepare(file)
+    assert prepare(file, shell=0.01, spacing=0.005, samples=100).volume == pytest.approx(1e-4)
+
+
+@pytest.mark.nojit
+def test_repairs_are_reported(block: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One triangle is turned over."""
+    lines = block.read_text().splitlines()
+    a, b, c = lines[-1].split()[1:]
+    block.write_text("\n".join([*lines[:-1], f"f {a} {c} {b}"]))
+    report = quick(block)
+    assert len(report.repairs) == 1
+    with pytest.raises(SystemExit):
+        cli.main(["prepare", str(block), "--scale", "0.001", "--spacing", "0.01"])
+    assert f"repair: {report.repairs[0]}" in capsys.readouterr().out
+
+
+@pytest.mark.nojit
 def test_an_open_mesh_is_refused(tmp_path: Path) -> None:
     file = written(tg.Box((0.1, 0.1, 0.1)), tmp_path / "lid.obj")
     file.write_text(file.read_text().rsplit("\n", 3)[0])

@@ -252,7 +252,13 @@ def play(
 @app.command()
 def prepare(
     file: Annotated[Path, typer.Argument(help="A mesh file.")],
-    scale: Annotated[float, typer.Option(help="Metres per unit of the file.")] = 1.0,
+    scale: Annotated[
+        float, typer.Option(help="Metres per unit of the file, 0.001 for millimetres.")
+    ] = 1.0,
+    shell: Annotated[
+        float | None,
+        typer.Option(help="Take its surface for a shell of this thickness [m]."),
+    ] = None,
     spacing: Annotated[
         float | None, typer.Option(help="Of the distance field [m]; default: from the mesh.")
     ] = None,
@@ -272,6 +278,7 @@ def prepare(
         report = make_ready(
             file,
             scale=scale,
+            shell=shell,
             spacing=spacing,
             samples=samples,
             tolerance=tolerance,

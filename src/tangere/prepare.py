@@ -29,6 +29,7 @@ from tangere.collision.surface_points import Samples, sample_spacing, samples_pa
 from tangere.contact.penalty.options import Penalty
 from tangere.geometry.checks import integer, number, positive
 from tangere.geometry.files import load
+from tangere.geometry.shapes import Mesh
 
 if TYPE_CHECKING:
     import os
@@ -89,6 +90,7 @@ def prepare(
     path: str | os.PathLike[str],
     *,
     scale: float = 1.0,
+    shell: float | None = None,
     spacing: float | None = None,
     samples: int = Penalty.samples,
     tolerance: float = Penalty.tolerance,
@@ -100,6 +102,7 @@ def prepare(
     Args:
         path: Mesh file.
         scale: Metres per unit of the file.
+        shell: Take its surface for a shell of this thickness [m].
         spacing: Of the distance field [m]; None: from the mesh.
         samples: About how many points it may have.
         tolerance: Distance from which contacts press [m].
@@ -117,7 +120,7 @@ def prepare(
     file = Path(path)
     begin = time.perf_counter()
     told(0.0, "loading")
-    shape = load(path, scale=scale)
+    shape = load(path, scale=scale, shell=shell)
     points, faces = shape.surface()
     job = Job(shape, points, faces, spacing, tolerance, samples, file.name)
     if not field_path(points, faces, spacing, tolerance).exists():
@@ -192,7 +195,7 @@ def _report(
         size=(x, y, z),
         volume=job.shape.moments().volume,
         parts=len(bodies_of(job.points, job.faces)),
-        repairs=tuple(getattr(job.shape, "repairs", ())),
+        repairs=job.shape.repairs if isinstance(job.shape, Mesh) else (),
         stages=stages,
         files=tuple(path for path in kept if path.exists()),
         folder=folder,

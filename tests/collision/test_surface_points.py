@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 import tangere as tg
 from tangere.collision import distance_field as field
 from tangere.collision import surface_points as samples
-from tangere.collision.closed_surface import bodies_of
+from tangere.collision.closed_surface import bodies_of, surface_of
 from tangere.collision.distance_field import distance_field, sample_field
 from tangere.collision.surface_points import (
     DISC,
@@ -112,15 +112,36 @@ def test_the_same_surface_gives_the_same_points_from_disk_or_anew(tmp_path: Path
 def test_the_tree_holds_every_point_once_in_balls_that_enclose_them() -> None:
     got = taken(tg.Box((0.1, 0.06, 0.04)), 0.01)
     seen = np.zeros(len(got.points), dtype=int)
-    for ball, link in zip(got.balls, got.links, strict=True):
+    for number, (ball, link) in enumerate(zip(got.balls, got.links, strict=True)):
         here = got.points[link[FIRST] : link[LAST], :3]
         assert np.linalg.norm(here - ball[:3], axis=1).max() <= ball[3] * (1 + 1e-12)
         if link[LEFT] < 0:
             assert len(here) <= LEAF
             seen[link[FIRST] : link[LAST]] += 1
         else:
+            assert link[LEFT] == number + 1  # a descent that goes left first reads on in memory
             left, right = got.links[link[LEFT]], got.links[link[RIGHT]]
             assert left[FIRST] == link[FIRST]
             assert left[LAST] == right[FIRST]
             assert right[LAST] == link[LAST]
     assert (seen == 1).all()
+
+
+@pytest.mark.nojit
+def test_points_along_sharp_edges_split_each_of_them_evenly() -> None:
+    """Against a plain loop over the twelve edges of a box; its diagonals are not sharp."""
+    shape, spacing = tg.Box((0.1, 0.06, 0.04)), 0.013
+    points, faces = shape.surface()
+    normals = surface_of(points, faces).normals
+    corners, along, others = samples._edge_points(points, faces, normals, spacing)
+    assert (len(corners), len(others)) == (8, 0)
+    expected = []
+    for a in points:
+        for b in points[(points > a + 1e-9).any(axis=1)]:
+            if np.count_nonzero(np.abs(b - a) > 1e-9) == 1 and (b >= a - 1e-9).all():
+                pieces = int(np.ceil(np.linalg.norm(b - a) / spacing))
+                expected += [a + (b - a) * i / pieces for i in range(1, pieces)]
+    assert len(along) == len(expected)
+    assert cKDTree(along[:, :3]).query(expected)[0].max() < 1e-15
+    outward = along[:, OUTWARD : OUTWARD + 3]
+    assert np.count_nonzero(np.abs(outward) > 0.7, axis=1).tolist() == [2] * len(along)

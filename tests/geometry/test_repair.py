@@ -251,7 +251,10 @@ SOUND: dict[str, tuple[Raw, float]] = {
 }
 # What cannot be mended, and what the message says.
 REFUSED: dict[str, tuple[Any, str]] = {
-    "open box": ((V, F[2:]), "open surface, 4 edges with a face on one side only, 1 hole up to"),
+    "open box": (
+        (V, F[2:]),
+        "open surface, 4 edges with a face on one side only, 1 hole too wide to cap (1.4 m",
+    ),
     "open sheet": (sheet(), "open surface, 20 edges"),
     "two-sided sheet": ((sheet()[0], np.r_[sheet()[1], sheet()[1][:, ::-1]]), "open surface"),
     "Moebius strip": (moebius(), "open surface, 80 edges"),

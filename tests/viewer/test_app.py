@@ -5,7 +5,9 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
+import numpy as np
 import pytest
+import trimesh
 
 from tangere.contact.volume.method import Volume
 from tangere.errors import SceneError
@@ -138,3 +140,24 @@ def test_bad_requests_are_one_line(scene: str, options: dict[str, object], words
     with pytest.raises(SceneError, match=words) as caught:
         play(scene, headless=True, **options)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
+
+
+def test_scale_and_shell_are_for_mesh_files() -> None:
+    with pytest.raises(SceneError, match="are for mesh files"):
+        play("pyramid", seconds=0.1, headless=True, scale=0.001)
+    with pytest.raises(SceneError, match=r"part.txt.*a mesh file \(.obj"):
+        play("part.txt", seconds=0.1, headless=True)
+
+
+@pytest.mark.compiled
+def test_a_mesh_file_becomes_a_scene_of_its_own(tmp_path: Path) -> None:
+    """By the penalty method if nothing else is asked for, and with a tolerance that suits it."""
+    path = tmp_path / "part.stl"
+    trimesh.creation.annulus(0.004, 0.01, 0.004).export(path)
+    summary = play(str(path), seconds=0.1, headless=True)
+    assert summary.scene == "part.stl"
+    assert summary.method == "penalty"
+    assert summary.faults == ()
+    first, plain = page_scenes(str(path), 2.0)
+    ball = plain(first).tools[0]
+    assert np.ptp(ball.shape.surface()[0][:, 2]) == pytest.approx(2.0 * 0.06 * 0.02, rel=0.05)

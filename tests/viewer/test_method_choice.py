@@ -19,8 +19,10 @@ from tangere.viewer.frame import Offer, Settings
 from tangere.viewer.held_session import coupled
 from tangere.viewer.method_choice import (
     OPTION,
+    Preferred,
     changed,
     chosen_options,
+    for_scene,
     offer,
     offered,
     stepper_in_hand,
@@ -211,3 +213,17 @@ def test_another_method_comes_with_its_own_options_and_step(other: Method) -> No
     new = changed(settings, "method", other.name)
     assert (new.method, new.options, new.integrator) == ("other", {}, "leap")
     assert changed(new, "method", methods.default) == Settings("")
+
+
+def test_options_that_come_with_a_scene_go_with_it() -> None:
+    """What the page offers stays as chosen; what only suits a scene's size does not."""
+    scene = tg.Scene()
+    scene.add_tool(tg.Sphere(0.001))
+    mesh = Preferred("penalty", {"tolerance": 1e-4})
+    settings = changed(for_scene(Settings("part.stl"), mesh), OPTION, ("clusters", 3))
+    options = chosen_options(settings, scene)
+    assert (options.tolerance, options.clusters) == (1e-4, 3)
+    elsewhere = for_scene(settings, Preferred("penalty", {}))
+    assert elsewhere.options == {"clusters": 3}
+    assert for_scene(elsewhere, mesh).options == settings.options
+    assert for_scene(settings, Preferred("volume", {})).options == {}

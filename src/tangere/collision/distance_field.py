@@ -20,11 +20,6 @@ from tangere._jit import cache_root, kernel
 from tangere._ptr import PtrI4, off, ptr
 from tangere.collision.closed_surface import thickness
 from tangere.collision.field_build import (
-    EDGE,
-    FAR,
-    NODES,
-    SIDE,
-    STEPS,
     Extent,
     Field,
     Tell,
@@ -32,6 +27,13 @@ from tangere.collision.field_build import (
     estimated_bytes,
     estimated_tests,
     extent_of,
+)
+from tangere.collision.field_nodes import (
+    EDGE,
+    FAR,
+    NODES,
+    SIDE,
+    STEPS,
     slack,
     trilinear,
 )

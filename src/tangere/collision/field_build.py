@@ -15,37 +15,34 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from math import inf, isnan, sqrt
+from math import inf, sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tangere._jit import JIT_DISABLED, kernel
-from tangere._ptr import PtrF8, local_f8, off, ptr
-from tangere.collision.closed_surface import (
-    Surface,
-    bodies_of,
-    corner,
-    double_areas,
-    nearest_on_triangle,
-    surface_of,
+from tangere._jit import JIT_DISABLED
+from tangere.collision.closed_surface import Surface, bodies_of, double_areas, surface_of
+from tangere.collision.field_nodes import (
+    EDGE,
+    FAR,
+    NODES,
+    SIDE,
+    STEPS,
+    Lattice,
+    balls_of,
+    fill_blocks,
+    list_triangles,
+    lower_beyond_reach,
+    scan_band,
+    sweep,
+    unite,
 )
-from tangere.maths.vec import Array, IntArray, LongArray, Vec3
+from tangere.maths.vec import Array, IntArray, LongArray
 
 Single = NDArray[np.float32]
-PtrF4 = NDArray[np.float32]
-PtrI4 = NDArray[np.int32]
 Tell = Callable[[float, str], None]
 
-# Spacings along the side of a cell; nodes along it, and in its block. A block has the nodes of all
-# its faces, so that a value is interpolated within one block.
-SIDE = 8
-EDGE = SIDE + 1
-NODES = EDGE**3
-# Spacings between coarse nodes, and how many such steps a cell has along its side.
-FAR = 4
-STEPS = SIDE // FAR
 # Half width of the band in which values and gradients are exact, in spacings, and what the blocks
 # reach beyond it: the corners of the cell that a point of the band lies in, and one step more.
 BAND = 4.0
@@ -80,17 +77,6 @@ class Field(NamedTuple):
     def nbytes(self) -> int:
         """Memory [bytes]."""
         return self.values.nbytes + self.table.nbytes + self.coarse.nbytes
-
-
-class Lattice(NamedTuple):
-    """Cells around a solid as kernels pass them on; reach: how far from the surface is exact."""
-
-    origin: Vec3
-    spacing: float
-    reach: float
-    nx: int
-    ny: int
-    nz: int
 
 
 def band_of(h: float, tolerance: float) -> float:
@@ -220,24 +206,34 @@ def _one_solid(
     shape = (STEPS * lattice.nx + 1, STEPS * lattice.ny + 1, STEPS * lattice.nz + 1)
     coarse, nearest = np.full(shape, inf), np.full(shape, -1, dtype=np.int32)
     step, origin = FAR * lattice.spacing, np.array(lattice.origin)
-    _scan_band(surface, origin, step, FAR_BAND * step, coarse, nearest)
-    _sweep(surface, origin, step, coarse, nearest, False)
+    scan_band(surface, origin, step, FAR_BAND * step, coarse, nearest)
+    sweep(surface, origin, step, coarse, nearest, False)
     tell(0.1, "triangles near each cell")
     ends = np.zeros(lattice.nx * lattice.ny * lattice.nz, dtype=np.int64)
-    _list_triangles(surface, lattice, ends, np.zeros(0, dtype=np.int32))
+    list_triangles(surface, lattice, ends, np.zeros(0, dtype=np.int32))
     cells = np.flatnonzero(ends)
     ends = np.cumsum(ends)
     lists = np.empty(int(ends[-1]), dtype=np.int32)
     ends = np.concatenate(([0], ends[:-1]))
     starts = ends[cells]
-    _list_triangles(surface, lattice, ends, lists)
+    list_triangles(surface, lattice, ends, lists)
     stops = ends[cells]
+    balls = np.empty((len(surface.corners), 4))
+    balls_of(surface.corners, balls)
     values = np.empty((len(cells), NODES), dtype=np.float32)
     found = np.zeros(len(cells), dtype=np.bool_)
 
     def fill(first: int, last: int) -> int:
-        _fill_blocks(
-            surface, lattice, coarse, (cells, starts, stops, lists), first, last, values, found
+        fill_blocks(
+            surface,
+            balls,
+            lattice,
+            coarse,
+            (cells, starts, stops, lists),
+            first,
+            last,
+            values,
+            found,
         )
         return last - first
 
@@ -285,7 +281,7 @@ def _united(
         place = np.unravel_index(cells, (lattice.nx, lattice.ny, lattice.nz))
         numbers.append(np.ravel_multi_index(tuple(np.add(place, start[:, None])), tuple(shape)))
     everything = Surface(*(np.concatenate(arrays) for arrays in zip(*surfaces, strict=True)))
-    _sweep(everything, low, FAR * h, coarse, nearest, True)
+    sweep(everything, low, FAR * h, coarse, nearest, True)
     together = np.unique(np.concatenate(numbers))
     values = np.full((len(together), NODES), inf, dtype=np.float32)
     places = np.stack(np.unravel_index(together, tuple(shape)), axis=1)
@@ -294,376 +290,9 @@ def _united(
     ):
         own_at = np.full(len(together), -1, dtype=np.int64)
         own_at[np.searchsorted(together, number)] = np.arange(len(cells))
-        _unite(
-            lattice, own_coarse, np.ascontiguousarray(places - start), own_at, own_values, values
-        )
+        unite(lattice, own_coarse, np.ascontiguousarray(places - start), own_at, own_values, values)
     whole = _lattice(low, h, parts[0][1].reach, shape)
-    _lower_beyond_reach(whole, coarse, places, values)
+    lower_beyond_reach(whole, coarse, places, values)
     # Single precision may have rounded what lies beyond reach
     left = (np.abs(values) < (1.0 - 1e-6) * whole.reach).any(axis=1)
     return together[left], values[left], coarse
-
-
-# ------------------------------------------------ kernels
-
-
-@kernel
-def _scan_band(
-    surface: Surface, origin: Array, h: float, band: float, distance: Array, nearest: IntArray
-) -> None:
-    """Exact signed distance of all nodes within `band` of the surface, and their triangle."""
-    corners, normals = ptr(surface.corners), ptr(surface.normals)
-    d_out, t_out = ptr(distance), ptr(nearest)
-    nx, ny, nz = distance.shape
-    ox, oy, oz = origin[0], origin[1], origin[2]
-    for t in range(surface.corners.shape[0]):
-        a, b, c = corner(corners, t, 0), corner(corners, t, 1), corner(corners, t, 2)
-        middle, radius = _ball(a, b, c)
-        i0, i1 = _nodes_within(min(a[0], b[0], c[0]), max(a[0], b[0], c[0]), ox, h, band, nx)
-        j0, j1 = _nodes_within(min(a[1], b[1], c[1]), max(a[1], b[1], c[1]), oy, h, band, ny)
-        k0, k1 = _nodes_within(min(a[2], b[2], c[2]), max(a[2], b[2], c[2]), oz, h, band, nz)
-        for i in range(i0, i1):
-            for j in range(j0, j1):
-                for k in range(k0, k1):
-                    at = (i * ny + j) * nz + k
-                    x = (ox + h * i, oy + h * j, oz + h * k)
-                    best = min(abs(d_out[at]), band)
-                    if _squared(x, middle) > (best + radius) * (best + radius):
-                        continue
-                    squared, feature, way = nearest_on_triangle(x, a, b, c)
-                    if squared <= band * band and squared < d_out[at] * d_out[at]:
-                        n = off(normals, 21 * t + 3 * feature)
-                        outside = way[0] * n[0] + way[1] * n[1] + way[2] * n[2] >= 0.0
-                        d_out[at] = sqrt(squared) if outside else -sqrt(squared)
-                        t_out[at] = t
-
-
-@kernel
-def _nodes_within(
-    low: float, high: float, origin: float, h: float, band: float, n: int
-) -> tuple[int, int]:
-    """First and one past the last node within `band` of an interval, along one axis."""
-    first = int((low - band - origin) / h)
-    last = int((high + band - origin) / h) + 2
-    return max(first, 0), min(last, n)
-
-
-@kernel
-def _ball(a: Vec3, b: Vec3, c: Vec3) -> tuple[Vec3, float]:
-    """Middle of a triangle's corners and the distance of the farthest [m]."""
-    third = 1.0 / 3.0
-    m = (
-        third * (a[0] + b[0] + c[0]),
-        third * (a[1] + b[1] + c[1]),
-        third * (a[2] + b[2] + c[2]),
-    )
-    return m, sqrt(max(_squared(a, m), _squared(b, m), _squared(c, m)))
-
-
-@kernel
-def _squared(a: Vec3, b: Vec3) -> float:
-    """|a − b|²."""
-    x, y, z = a[0] - b[0], a[1] - b[1], a[2] - b[2]
-    return x * x + y * y + z * z
-
-
-@kernel
-def _sweep(
-    surface: Surface,
-    origin: Array,
-    h: float,
-    distance: Array,
-    nearest: IntArray,
-    outside_only: bool,
-) -> None:
-    """Pass nearest triangles on to nodes beyond the band, once from each corner of the grid.
-
-    A neighbour's triangle can be nearer only if the neighbour's distance, less the spacing, is. The
-    sign is the neighbour's, as no surface lies between two nodes that are both beyond it; a sign
-    that is known stays. Inside a union of solids the least of their fields is final: only what is
-    outside may still shrink.
-    """
-    corners, d, near = ptr(surface.corners), ptr(distance), ptr(nearest)
-    nx, ny, nz = distance.shape
-    slab, row = ny * nz, nz
-    for way in range(8):
-        di = 1 if way & 1 == 0 else -1
-        dj = 1 if way & 2 == 0 else -1
-        dk = 1 if way & 4 == 0 else -1
-        for ii in range(nx):
-            i = ii if di > 0 else nx - 1 - ii
-            for jj in range(ny):
-                j = jj if dj > 0 else ny - 1 - jj
-                for kk in range(nz):
-                    k = kk if dk > 0 else nz - 1 - kk
-                    at = (i * ny + j) * nz + k
-                    for axis in range(3):
-                        if axis == 0:
-                            other, there = at - di * slab, 0 < ii
-                        elif axis == 1:
-                            other, there = at - dj * row, 0 < jj
-                        else:
-                            other, there = at - dk, 0 < kk
-                        if not there:
-                            continue
-                        t = near[other]
-                        if t < 0 or t == near[at] or abs(d[other]) - h >= abs(d[at]):
-                            continue
-                        outside = d[other] >= 0.0
-                        if near[at] >= 0 and outside != (d[at] >= 0.0):
-                            continue
-                        if outside_only and not outside:
-                            continue
-                        x = (origin[0] + h * i, origin[1] + h * j, origin[2] + h * k)
-                        squared, _, _ = nearest_on_triangle(
-                            x, corner(corners, t, 0), corner(corners, t, 1), corner(corners, t, 2)
-                        )
-                        if squared < d[at] * d[at]:
-                            d[at] = sqrt(squared) if outside else -sqrt(squared)
-                            near[at] = t
-
-
-@kernel
-def _list_triangles(surface: Surface, lattice: Lattice, ends: LongArray, lists: IntArray) -> None:
-    """Count the triangles within reach of each cell, or, where `lists` has room, write them down.
-
-    ends: their number is added; while they are written, where each cell's list goes on.
-    """
-    corners, out, at = ptr(surface.corners), ptr(lists), ptr(ends)
-    writing = lists.shape[0] > 0
-    side = SIDE * lattice.spacing
-    reach = lattice.reach + 0.5 * sqrt(3.0) * side
-    ox, oy, oz = lattice.origin
-    for t in range(surface.corners.shape[0]):
-        a, b, c = corner(corners, t, 0), corner(corners, t, 1), corner(corners, t, 2)
-        middle, radius = _ball(a, b, c)
-        i0, i1 = _cells_within(a[0], b[0], c[0], ox, side, lattice.reach, lattice.nx)
-        j0, j1 = _cells_within(a[1], b[1], c[1], oy, side, lattice.reach, lattice.ny)
-        k0, k1 = _cells_within(a[2], b[2], c[2], oz, side, lattice.reach, lattice.nz)
-        for i in range(i0, i1):
-            for j in range(j0, j1):
-                for k in range(k0, k1):
-                    x = (ox + side * (i + 0.5), oy + side * (j + 0.5), oz + side * (k + 0.5))
-                    if _squared(x, middle) > (reach + radius) * (reach + radius):
-                        continue
-                    squared, _, _ = nearest_on_triangle(x, a, b, c)
-                    if squared <= reach * reach:
-                        cell = (i * lattice.ny + j) * lattice.nz + k
-                        if writing:
-                            out[at[cell]] = t
-                        at[cell] += 1
-
-
-@kernel
-def _cells_within(
-    a: float, b: float, c: float, origin: float, side: float, reach: float, n: int
-) -> tuple[int, int]:
-    """First and one past the last cell within reach of three coordinates, along one axis."""
-    first = int((min(a, b, c) - reach - origin) / side)
-    last = int((max(a, b, c) + reach - origin) / side) + 1
-    return max(first, 0), min(last, n)
-
-
-@kernel
-def _fill_blocks(
-    surface: Surface,
-    lattice: Lattice,
-    coarse: Array,
-    near: tuple[LongArray, LongArray, LongArray, IntArray],
-    first: int,
-    last: int,
-    values: Single,
-    found: NDArray[np.bool_],
-) -> None:
-    """Values of some blocks, and whether any of their nodes is within reach of the surface.
-
-    near: cell of each block, where its triangles begin and end in a list, and that list.
-    """
-    cells, starts, stops, lists = near
-    h, reach = lattice.spacing, lattice.reach
-    block = local_f8(NODES)
-    for b in range(first, last):
-        cell = cells[b]
-        i, j, k = _place_of(cell, lattice.ny, lattice.nz)
-        x = (
-            lattice.origin[0] + h * (SIDE * i),
-            lattice.origin[1] + h * (SIDE * j),
-            lattice.origin[2] + h * (SIDE * k),
-        )
-        for n in range(NODES):
-            block[n] = inf
-        for at in range(starts[b], stops[b]):
-            _scan_block(surface, lists[at], x, h, reach, block)
-        found[b] = _spread_signs(block)
-        if not found[b]:
-            continue
-        for n in range(NODES):
-            value = block[n]
-            if abs(value) == inf:
-                value = _far_node(coarse, (i, j, k), n, h, reach)
-                value = max(value, reach) if block[n] > 0.0 else min(value, -reach)
-            values[b, n] = value
-
-
-@kernel
-def _place_of(cell: int, ny: int, nz: int) -> tuple[int, int, int]:
-    """The three numbers of a cell."""
-    return cell // (ny * nz), cell // nz % ny, cell % nz
-
-
-@kernel
-def _scan_block(
-    surface: Surface, t: int, origin: Vec3, h: float, reach: float, block: PtrF8
-) -> None:
-    """Take one triangle into account at those nodes of a block that lie within reach of it."""
-    corners = ptr(surface.corners)
-    a, b, c = corner(corners, t, 0), corner(corners, t, 1), corner(corners, t, 2)
-    ox, oy, oz = origin
-    middle, radius = _ball(a, b, c)
-    i0, i1 = _nodes_within(min(a[0], b[0], c[0]), max(a[0], b[0], c[0]), ox, h, reach, EDGE)
-    j0, j1 = _nodes_within(min(a[1], b[1], c[1]), max(a[1], b[1], c[1]), oy, h, reach, EDGE)
-    k0, k1 = _nodes_within(min(a[2], b[2], c[2]), max(a[2], b[2], c[2]), oz, h, reach, EDGE)
-    widest = (reach + radius) * (reach + radius)
-    for i in range(i0, i1):
-        dx = ox + h * i - middle[0]
-        for j in range(j0, j1):
-            dy = oy + h * j - middle[1]
-            row = dx * dx + dy * dy
-            if row > widest:
-                continue
-            for k in range(k0, k1):
-                at = (i * EDGE + j) * EDGE + k
-                dz = oz + h * k - middle[2]
-                best = min(abs(block[at]), reach)
-                if row + dz * dz > (best + radius) * (best + radius):
-                    continue
-                x = (ox + h * i, oy + h * j, oz + h * k)
-                squared, feature, way = nearest_on_triangle(x, a, b, c)
-                if squared < best * best:
-                    n = off(ptr(surface.normals), 21 * t + 3 * feature)
-                    outside = way[0] * n[0] + way[1] * n[1] + way[2] * n[2] >= 0.0
-                    block[at] = sqrt(squared) if outside else -sqrt(squared)
-
-
-@kernel
-def _spread_signs(block: PtrF8) -> bool:
-    """Give nodes beyond reach the sign of a neighbour, as ±∞; whether any node is within reach.
-
-    No surface lies between two neighbours of which one is further from it than a spacing.
-    """
-    known = 0
-    for n in range(NODES):
-        if block[n] == inf:
-            block[n] = np.nan
-        else:
-            known += 1
-    if known == 0:
-        return False
-    while known < NODES:
-        for m in range(2 * NODES):
-            n = m if m < NODES else 2 * NODES - 1 - m
-            if not isnan(block[n]):
-                continue
-            i, j, k = _place_of(n, EDGE, EDGE)
-            sign = 0.0
-            if i > 0:
-                sign = _sign_of(block[n - EDGE * EDGE], sign)
-            if i < SIDE:
-                sign = _sign_of(block[n + EDGE * EDGE], sign)
-            if j > 0:
-                sign = _sign_of(block[n - EDGE], sign)
-            if j < SIDE:
-                sign = _sign_of(block[n + EDGE], sign)
-            if k > 0:
-                sign = _sign_of(block[n - 1], sign)
-            if k < SIDE:
-                sign = _sign_of(block[n + 1], sign)
-            if sign != 0.0:
-                block[n] = sign * inf
-                known += 1
-    return True
-
-
-@kernel
-def _sign_of(value: float, other: float) -> float:
-    """Sign of a value, if it is known, else another."""
-    if isnan(value):
-        return other
-    return 1.0 if value >= 0.0 else -1.0
-
-
-@kernel
-def _far_node(coarse: Array, cell: tuple[int, int, int], n: int, h: float, reach: float) -> float:
-    """Value of a node of a cell beyond reach of the surface, from the coarse nodes [m]."""
-    i, j, k = _place_of(n, EDGE, EDGE)
-    i, j, k = SIDE * cell[0] + i, SIDE * cell[1] + j, SIDE * cell[2] + k
-    ci = min(i // FAR, coarse.shape[0] - 2)
-    cj = min(j // FAR, coarse.shape[1] - 2)
-    ck = min(k // FAR, coarse.shape[2] - 2)
-    step = 1.0 / FAR
-    a, b, c = step * i - ci, step * j - cj, step * k - ck
-    slab, row = coarse.shape[1] * coarse.shape[2], coarse.shape[2]
-    v = off(ptr(coarse), ci * slab + cj * row + ck)
-    value = trilinear(v, a, b, c, slab, row)
-    if value > 0.0:
-        return max(value - FAR * h * slack(a, b, c), reach)
-    return min(value, -reach)
-
-
-@kernel
-def trilinear(v: PtrF4, a: float, b: float, c: float, slab: int, row: int) -> float:
-    """Value between eight nodes, the first at v[0]; a, b, c: place between them, 0 to 1."""
-    low = (v[0] * (1.0 - c) + v[1] * c) * (1.0 - b) + (v[row] * (1.0 - c) + v[row + 1] * c) * b
-    v = off(v, slab)
-    high = (v[0] * (1.0 - c) + v[1] * c) * (1.0 - b) + (v[row] * (1.0 - c) + v[row + 1] * c) * b
-    return float(low * (1.0 - a) + high * a)
-
-
-@kernel
-def slack(a: float, b: float, c: float) -> float:
-    """How far a distance may be below its trilinear value between nodes a unit apart.
-
-    The value is a mean of the nodes' with weights w; as |∇φ| ≤ 1 each of them is larger by its
-    distance r at most: Σ w r ≤ √(Σ w r²), which is the root of a sum of variances. a, b, c: place
-    between the nodes, 0 to 1.
-    """
-    return sqrt(a * (1.0 - a) + b * (1.0 - b) + c * (1.0 - c))
-
-
-@kernel
-def _unite(
-    lattice: Lattice,
-    coarse: Array,
-    places: LongArray,
-    own_at: LongArray,
-    own: Single,
-    values: Single,
-) -> None:
-    """Let the values of some blocks be no larger than those of one solid.
-
-    places: cells of the blocks in the solid's window; own_at: which of its own blocks, or −1.
-    """
-    h, reach = lattice.spacing, lattice.reach
-    for b in range(places.shape[0]):
-        block = own_at[b]
-        if block >= 0:
-            for n in range(NODES):
-                values[b, n] = min(values[b, n], own[block, n])
-            continue
-        i, j, k = places[b, 0], places[b, 1], places[b, 2]
-        if not (0 <= i < lattice.nx and 0 <= j < lattice.ny and 0 <= k < lattice.nz):
-            continue  # at least a margin away from this solid
-        for n in range(NODES):
-            values[b, n] = min(values[b, n], _far_node(coarse, (i, j, k), n, h, reach))
-
-
-@kernel
-def _lower_beyond_reach(lattice: Lattice, coarse: Array, places: LongArray, values: Single) -> None:
-    """Lower nodes that no solid reaches to what solids allow whose windows end before them."""
-    h, reach = lattice.spacing, lattice.reach
-    for b in range(places.shape[0]):
-        cell = (places[b, 0], places[b, 1], places[b, 2])
-        for n in range(NODES):
-            if values[b, n] > reach:
-                far = _far_node(coarse, cell, n, h, reach)
-                values[b, n] = min(values[b, n], max(far, reach))

@@ -2,8 +2,8 @@
 
 Points are spread like a Poisson disc: candidates in a fixed order, each kept unless a kept one with
 a similar normal is too near. Vertices of sharp edges come first, then points along such edges, then
-points on the faces, so that corners and edges are always there. Nothing is random: the same surface
-gives the same points.
+points on the faces; where a body is to rest, its other vertices, too, and all of them if they are
+few. Nothing is random: the same surface gives the same points.
 """
 
 from __future__ import annotations
@@ -39,8 +39,11 @@ CANDIDATES = 6.0
 SAME_SIDE = 0.5
 # Points deeper than this, in spacings of the field, lie inside another part of the same body.
 BURIED = 0.5
+# Vertices are points, however close, if they are no more than this share of all: bodies of few
+# faces rest on them.
+FEW = 0.25
 LEAF = 8
-CACHE_FORMAT = "tangere-samples-2"
+CACHE_FORMAT = "tangere-samples-6"
 
 # Columns of a point
 POINT = 0  # 3: [m]
@@ -75,6 +78,7 @@ def surface_samples(
     field: Field,
     most: int,
     *,
+    vertices: bool = False,
     what: str = "Points",
     tell: Tell | None = None,
 ) -> Samples:
@@ -85,16 +89,19 @@ def surface_samples(
         faces: Triangles of a closed surface, shape (t, 3).
         field: Its distance field: points inside another part of the body are left out.
         most: About so many points at most; a larger surface gets them further apart.
+        vertices: Take vertices of smooth edges, too; of a surface of few faces all, however close.
         what: Name of the body for the bar on the terminal.
         tell: Called with the share that is done and what is being done; None: a bar on the
             terminal, if it takes long.
     """
     spacing = sample_spacing(points, faces, field, most)
-    path = samples_path(points, faces, field, spacing)
+    path = samples_path(points, faces, field, spacing, vertices)
     stored = read_arrays(path)
     if stored is None:
         made = shown(
-            f"{what}: sample points", tell, lambda t: scatter(points, faces, field, spacing, t)
+            f"{what}: sample points",
+            tell,
+            lambda t: scatter(points, faces, field, spacing, t, vertices=vertices),
         )
         stored = {"points": made.points, "balls": made.balls, "links": made.links}
         write_arrays(path, stored)
@@ -106,28 +113,45 @@ def sample_spacing(points: Array, faces: IntArray, field: Field, most: int) -> f
     return max(field.spacing, sqrt(_areas(points, faces).sum() / most))
 
 
-def samples_path(points: Array, faces: IntArray, field: Field, spacing: float) -> Path:
+def samples_path(
+    points: Array, faces: IntArray, field: Field, spacing: float, vertices: bool = False
+) -> Path:
     """File that samples are kept in, if they were made before."""
-    settings = (CACHE_FORMAT, spacing, field.spacing, field.margin)
+    settings = (CACHE_FORMAT, vertices, spacing, field.spacing, field.margin)
     surface = np.ascontiguousarray(points, dtype="<f8"), np.ascontiguousarray(faces, dtype="<i4")
     return cache_root() / CACHE_FOLDER / f"{content_hash((*settings, *surface))}-points.npz"
 
 
 def scatter(
-    points: Array, faces: IntArray, field: Field, spacing: float, tell: Tell | None = None
+    points: Array,
+    faces: IntArray,
+    field: Field,
+    spacing: float,
+    tell: Tell | None = None,
+    *,
+    vertices: bool = False,
 ) -> Samples:
     """Sample points of a closed surface so far apart [m], the cache left aside."""
     told = tell or (lambda *_: None)
     told(0.0, "candidates for points")
     normals = surface_of(points, faces).normals
     on_faces = _face_points(points, faces, normals[:, 0], spacing)
-    candidates = np.concatenate((*_sharp_points(points, faces, normals, spacing), on_faces))
+    corners, on_edges, others = _edge_points(points, faces, normals, spacing)
+    count = len(corners) + len(others)
+    few = count * spacing**2 <= FEW * _areas(points, faces).sum()
+    if not vertices:
+        candidates = np.concatenate((corners, on_edges, on_faces))
+    elif few:
+        candidates = np.concatenate((corners, others, on_edges, on_faces))
+    else:
+        candidates = np.concatenate((corners, on_edges, others, on_faces))
     told(0.5, "points far enough apart")
     del normals
     size = 1 << int(np.ceil(np.log2(2 * len(candidates) + 1)))
     heads, following = np.full(size, -1, np.int64), np.full(len(candidates), -1, np.int64)
     kept = np.zeros(len(candidates), dtype=np.bool_)
-    _throw(candidates, DISC * spacing, heads, following, kept)
+    always = count if vertices and few else 0
+    _throw(candidates, always, DISC * spacing, heads, following, kept)
     chosen = candidates[kept]
     values, _ = sample_field(field, chosen[:, POINT : POINT + 3])
     chosen = np.ascontiguousarray(chosen[values > -BURIED * field.spacing])
@@ -143,10 +167,10 @@ def _areas(points: Array, faces: IntArray) -> Array:
     return area
 
 
-def _sharp_points(
+def _edge_points(
     points: Array, faces: IntArray, normals: Array, spacing: float
-) -> tuple[Array, Array]:
-    """Vertices of sharp edges, and points along these edges."""
+) -> tuple[Array, Array, Array]:
+    """Vertices of sharp edges, points along these edges, all other vertices."""
     number = edge_numbers(faces, len(points)).ravel()
     order = np.argsort(number, kind="stable")
     # A closed surface has each edge twice or, where parts touch, four times: compare in pairs.
@@ -165,7 +189,12 @@ def _sharp_points(
     rows = np.column_stack(
         (points[tail][edge] + t[:, None] * along[edge], normals[one // 3, 1 + one % 3][edge])
     )
-    return _with_units(np.column_stack((points[ends], at_vertex[ends]))), _with_units(rows)
+    others = np.setdiff1d(np.unique(faces), ends)
+    return (
+        _with_units(np.column_stack((points[ends], at_vertex[ends]))),
+        _with_units(rows),
+        _with_units(np.column_stack((points[others], at_vertex[others]))),
+    )
 
 
 def _face_points(points: Array, faces: IntArray, normals: Array, spacing: float) -> Array:
@@ -200,6 +229,7 @@ def _with_units(rows: Array) -> Array:
 @kernel
 def _throw(
     candidates: Array,
+    always: int,
     radius: float,
     heads: LongArray,
     following: LongArray,
@@ -207,14 +237,15 @@ def _throw(
 ) -> None:
     """Mark the candidates that are not within `radius` of a kept one of similar normal.
 
-    Kept ones are found through a hash of the cell of side `radius` that they lie in.
+    The first ones, so many as are to be `always` there, are kept anyway. Kept ones are found
+    through a hash of the cell of side `radius` that they lie in.
     """
     rows, mask = ptr(candidates), heads.shape[0] - 1
     for i in range(candidates.shape[0]):
         x = off(rows, NPOINT * i)
         ci, cj, ck = floor(x[0] / radius), floor(x[1] / radius), floor(x[2] / radius)
         free = True
-        for cell in range(27):
+        for cell in range(27 if i >= always else 0):
             a, b, c = ci + cell // 9 - 1, cj + cell // 3 % 3 - 1, ck + cell % 3 - 1
             j = heads[_slot(int(a), int(b), int(c), mask)]
             while j >= 0 and free:

@@ -72,7 +72,7 @@ def load(
         mesh = _solid(vertices * factor, faces, source)
     except SceneError as error:
         raise SceneError(f"{where}: {error}") from None
-    remarks = (*mesh.repairs, *_remarks(vertices * factor, mesh, factor))
+    remarks = (*mesh.repairs, *_remarks(vertices, mesh, factor))
     if remarks:
         LOG.warning("%s: %s", where, "; ".join(remarks))
     return mesh
@@ -80,9 +80,8 @@ def load(
 
 def _solid(vertices: Array, faces: NDArray[np.integer[Any]], source: Source) -> Mesh:
     """The mesh, repaired if it has to be and may."""
-    few = len(faces) < 4 and source.shell is None
     wrong = vertices.ndim != 2 or vertices.shape[1] != 3
-    if few or wrong or len(faces) > MAX_TRIANGLES or not _exist(faces, len(vertices)):
+    if wrong or len(faces) > MAX_TRIANGLES or not _exist(faces, len(vertices)):
         return Mesh(vertices, faces)  # says what is wrong
     points, triangles = one_vertex_per_place(vertices, faces.astype(np.int32))
     a, b, c = triangles.T
@@ -93,12 +92,14 @@ def _solid(vertices: Array, faces: NDArray[np.integer[Any]], source: Source) -> 
         said = done.lines()
     try:
         return Mesh(points, triangles, source=source, repairs=said)
-    except SceneError:
+    except SceneError as error:
         if not source.repair:
             raise
-    points = checked_vertices(points, "Mesh")  # not a number: beyond repair
-    thin = f"{SUGGESTED_SHELL * diagonal(points):.1g}"
-    remedy = f"close it, or give shell={thin} to take it for a shell {thin} m thick"
+        points = checked_vertices(points, "Mesh")  # not a number: beyond repair
+        thin = f"{SUGGESTED_SHELL * diagonal(points):.1g}"
+        remedy = f"close it, or give shell={thin} to take it for a shell {thin} m thick"
+        if len(triangles) < 4:
+            raise SceneError(f"{error}; {remedy}") from None
     points, triangles, done = mended(points, triangles, "Mesh", remedy)
     return Mesh(points, triangles, source=source, repairs=(*said, *done.lines()))
 
@@ -108,7 +109,7 @@ def _exist(faces: NDArray[np.integer[Any]], count: int) -> bool:
 
 
 def _remarks(given: Array, mesh: Mesh, scale: float) -> list[str]:
-    """Doubts about the unit and the place of a mesh, each with a remedy."""
+    """Doubts about the unit and the place of a mesh, each with a remedy; `given`: as stored."""
     low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
     size, offset = float((high - low).max()), float(np.abs((low, high)).max())
     remarks = []
@@ -117,8 +118,7 @@ def _remarks(given: Array, mesh: Mesh, scale: float) -> list[str]:
     if size < SMALL and scale != 1.0:
         remarks.append(f"{size:.2g} m large: if the file is in metres, leave scale out")
     step = offset * float(np.finfo(np.float32).eps)
-    single = np.float32(given / scale).astype(np.float64) * scale
-    if step > COARSE * size and np.allclose(single, given, rtol=1e-12, atol=0.0):
+    if step > COARSE * size and np.array_equal(np.float32(given), given):
         remarks.append(
             f"{offset:.3g} m off its origin, where single precision has steps of {step:.1g} m: "
             "export it closer to the origin"

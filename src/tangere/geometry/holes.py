@@ -15,6 +15,8 @@ import numpy as np
 from tangere.geometry.edges import area_vectors, boxes, diagonal, edges_of, pieces_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from tangere.maths.vec import Array, IntArray, LongArray
@@ -132,18 +134,26 @@ def _next(points: Array, walk: list[int], choices: list[int]) -> int:
 def _cap(points: Array, loop: list[int], keys: LongArray, added: set[int]) -> IntArray:
     """Triangles that close the outline."""
     ears: list[tuple[int, int, int]] = []
-    rest = _without_ears(points, loop, ears)
+
+    def exists(a: LongArray, b: LongArray) -> NDArray[np.bool_]:
+        chords = np.minimum(a, b) * len(points) + np.maximum(a, b)
+        found = np.searchsorted(keys, chords).clip(max=len(keys) - 1)
+        taken: NDArray[np.bool_] = (keys[found] == chords) | np.isin(chords, list(added))
+        return taken
+
+    rest = _without_ears(points, loop, exists, ears)
     vertex = np.array(rest, dtype=np.int64)
-    chords = np.minimum.outer(vertex, vertex) * len(points) + np.maximum.outer(vertex, vertex)
-    found = np.searchsorted(keys, chords).clip(max=len(keys) - 1)
-    taken = (keys[found] == chords) | np.isin(chords, list(added))
+    taken = exists(vertex[:, None], vertex[None])
     taken[0, -1] = False  # a side of the outline
     triangles = [(rest[i], rest[k], rest[j]) for i, k, j in least_area(points[rest], taken)]
     return np.array(ears + triangles, dtype=np.int32)
 
 
 def _without_ears(
-    points: Array, loop: list[int], ears_out: list[tuple[int, int, int]]
+    points: Array,
+    loop: list[int],
+    exists: Callable[[LongArray, LongArray], NDArray[np.bool_]],
+    ears_out: list[tuple[int, int, int]],
 ) -> list[int]:
     """The outline with its sharpest corners cut off until few enough are left."""
     rest = list(loop)
@@ -152,6 +162,8 @@ def _without_ears(
         to, back = np.roll(p, -1, axis=0) - p, np.roll(p, 1, axis=0) - p
         lengths = np.linalg.norm(to, axis=1) * np.linalg.norm(back, axis=1)
         cosine = np.einsum("ij,ij->i", to, back) / np.maximum(lengths, 1e-300)
+        vertex = np.array(rest, dtype=np.int64)
+        cosine[exists(np.roll(vertex, 1), np.roll(vertex, -1))] = -2.0  # last of all
         most = len(rest) - MAX_CORNERS
         cut: set[int] = set()
         for i in np.argsort(-cosine, kind="stable").tolist():

@@ -237,8 +237,8 @@ def _why_open(points: Array, triangles: IntArray, left: list[float], share: floa
     text = f"open surface, {_count(open_, 'edge')} with a face on one side only"
     if left:
         text += (
-            f", {_count(len(left), 'hole')} up to {_short(max(left))} m across "
-            f"too wide to cap (at most {100 * WIDEST:.0f} % of their piece)"
+            f", {_count(len(left), 'hole')} too wide to cap ({_short(max(left))} m across, "
+            f"the limit is {100 * WIDEST:.0f} % of the piece)"
         )
     return text if share > 0.99 else f"{text}; {100 * share:.2g} % of its area bound nothing"
 

@@ -16,7 +16,7 @@ from tangere.errors import SceneError
 from tangere.geometry.checks import positive
 from tangere.geometry.edges import area_vectors, edges_of, groups
 from tangere.geometry.holes import outlines
-from tangere.geometry.mesh import checked_vertices
+from tangere.geometry.mesh import check_closed, check_volume, checked_vertices
 from tangere.geometry.repair import cleaned
 from tangere.geometry.sides import meetings
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from tangere.geometry.repair import Repairs
     from tangere.maths.vec import Array, IntArray, LongArray
 
-# A vertex moves so far that all its faces do by half the thickness, at most by twice as much.
+# A vertex moves so far that all its faces do by half the thickness, at most by twice as much: where
+# the surface is folded sharper than 60°, the shell tapers off towards the fold.
 LEAST_COSINE = 0.5
 
 
@@ -36,20 +37,31 @@ def thickened(points: Array, faces: IntArray, thickness: float) -> tuple[Array, 
     faces, done = cleaned(checked, faces)
     if len(faces) == 0:
         raise SceneError("Mesh: all faces are degenerate; give triangles with an area")
-    return *shell_of(checked, faces, thickness), done
+    vertices, triangles = shell_of(checked, faces, thickness)
+    try:
+        check_closed(vertices, triangles, "shell")
+        check_volume(vertices, triangles, "shell")
+    except SceneError:
+        # Faces that cut through each other lie in no order around their edges: plates instead.
+        vertices, triangles = shell_of(checked, faces, thickness, plates=True)
+    return vertices, triangles, done
 
 
-def shell_of(points: Array, faces: IntArray, thickness: float) -> tuple[Array, IntArray]:
+def shell_of(
+    points: Array, faces: IntArray, thickness: float, *, plates: bool = False
+) -> tuple[Array, IntArray]:
     """Vertices and outward triangles of the shell around a surface.
 
     Args:
         points: Vertices [m].
         faces: Triangles with an area, in any winding.
         thickness: Of the shell [m], half of it to either side.
+        plates: Whether the surface is cut where more than two faces meet at an edge; the pieces
+            then overlap there.
     """
     half = 0.5 * positive(thickness, "shell")
     edges = edges_of(faces, len(points))
-    met = meetings(points, faces, edges)
+    met = meetings(points, faces, edges, "apart" if plates else "turn")
     rim = met.here == met.there
     copy = _copies(faces, edges.tail < edges.head, met.ahead, met.behind, met.here, met.there)
     corners = copy.reshape(-1, 2, 3)  # of every face: front, back; three corners

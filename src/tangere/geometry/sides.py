@@ -12,7 +12,7 @@ there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -77,22 +77,26 @@ class Meetings(NamedTuple):
     there: LongArray
 
 
-def meetings(points: Array, faces: IntArray, edges: Edges, by_winding: bool = False) -> Meetings:
+def meetings(
+    points: Array, faces: IntArray, edges: Edges, crowds: Literal["turn", "wind", "apart"] = "turn"
+) -> Meetings:
     """All pairs of sides that meet at an edge.
 
     Args:
         points: Vertices [m].
         faces: Triangles.
         edges: Of the faces.
-        by_winding: Whether more than two faces around an edge meet as their windings say, where
-            these agree; else in turn about the edge.
+        crowds: How more than two faces around an edge meet: in turn about it; as their windings
+            say, where these agree; not at all, as if each had an edge of its own.
     """
     line = edges.edge
     crowded = np.flatnonzero(edges.uses[edges.edge] > 2)
     if len(crowded):
         line = _lines(faces, edges, crowded)
-        if by_winding:
+        if crowds == "wind":
             line = _paired(edges, line, crowded)
+        elif crowds == "apart":
+            line[crowded] = int(line.max()) + 1 + np.arange(len(crowded))
     order = np.argsort(line, kind="stable")
     if len(crowded):
         order = _around(points, faces, edges, line, crowded, order)
@@ -192,19 +196,19 @@ def bounding_surface(points: Array, faces: IntArray, given: int) -> Surface:
         given: How many of them, the first ones, have windings that mean something.
     """
     edges = edges_of(faces, len(points))
-    surface = _bounding(points, faces, edges, given, by_winding=False)
+    surface = _bounding(points, faces, edges, given, "turn")
     if surface.open_area > 0.0 and (edges.uses > 2).any():
         # Faces that cut through each other lie in no order around their edges.
-        again = _bounding(points, faces, edges, given, by_winding=True)
+        again = _bounding(points, faces, edges, given, "wind")
         surface = again if again.open_area == 0.0 else surface
     return surface
 
 
 def _bounding(
-    points: Array, faces: IntArray, edges: Edges, given: int, by_winding: bool
+    points: Array, faces: IntArray, edges: Edges, given: int, crowds: Literal["turn", "wind"]
 ) -> Surface:
     n = len(faces)
-    met = meetings(points, faces, edges, by_winding)
+    met = meetings(points, faces, edges, crowds)
     region = groups(met.ahead, met.behind, 2 * n)
     front, back = region[0::2], region[1::2]
     cluster_of_region = groups(front, back, int(region.max()) + 1)

@@ -14,10 +14,10 @@ from tangere._jit import kernel
 from tangere._ptr import pointers
 from tangere.collision.contact_query import NPOSE, NTALLY, POSE_QUATERNION, Placed
 from tangere.collision.field_sides import NTURN
-from tangere.contact.penalty.engines import gather
+from tangere.contact.penalty.engines import MAX_CONTACTS, gather
 from tangere.contact.penalty.mesh_contacts import Meshes, find_mesh_contacts, new_meshes
 from tangere.contact.penalty.options import Penalty
-from tangere.contact.penalty.tool_contact import MAX_CONTACTS, inverse_frame
+from tangere.contact.penalty.tool_contact import inverse_frame
 from tangere.contact.unilateral.options import SolverOptions
 from tangere.contact.unilateral.problem import ContactWork
 from tangere.elements.contact_law import Law, law_between

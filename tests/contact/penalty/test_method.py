@@ -309,7 +309,7 @@ def test_equal_shapes_share_one_field() -> None:
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("engine", ["sdf", "exact"])
+@pytest.mark.parametrize("engine", ["sdf", "exact", "levels"])
 def test_every_engine_keeps_the_promises(engine: Any) -> None:
     """|n| = 1, δ = n·(p − p0) ≥ −d, and r is p in the tool's frame."""
     options = replace(COARSE, engine=engine)

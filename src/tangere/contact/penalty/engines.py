@@ -21,6 +21,8 @@ from tangere.collision.distance_field import distance_field
 from tangere.collision.field_build import Field
 from tangere.collision.field_query import Solids, with_stand_ins
 from tangere.collision.field_sides import NTURN
+from tangere.collision.levels import front, hierarchy
+from tangere.collision.levels import query as level_query
 from tangere.collision.surface_points import Samples, surface_samples
 from tangere.collision.triangle_trees import build_triangles
 from tangere.contact.penalty.options import Penalty
@@ -29,8 +31,13 @@ from tangere.maths.vec import Array, LongArray
 if TYPE_CHECKING:
     from tangere.geometry.shapes import Shape
 
+# Most contacts of one query.
+MAX_CONTACTS = 4096
+
 # What was built of a shape, or read from disk, as long as the shape lives.
-_KNOWN: WeakKeyDictionary[Shape, dict[tuple[float | None, float, int], Solid]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Shape, dict[tuple[float | None, float, int, bool], Solid]] = (
+    WeakKeyDictionary()
+)
 
 
 class Engine(Protocol):
@@ -53,10 +60,18 @@ class Engine(Protocol):
         """Drop what is remembered between queries, beside `Placed.memory`."""
 
 
-def new_engine(shapes: Sequence[Shape], options: Penalty, names: Sequence[str]) -> Engine:
-    """The engine that the options choose, for the tool's shape and those of the bodies."""
-    kinds: dict[str, type[FieldEngine | ExactEngine]] = {"sdf": FieldEngine, "exact": ExactEngine}
-    return kinds[options.engine](shapes, options, names)
+def new_engine(
+    shapes: Sequence[Shape], options: Penalty, names: Sequence[str], radius: float
+) -> Engine:
+    """The engine that the options choose, for the tool's shape and those of the bodies.
+
+    radius: of the tool [m].
+    """
+    if options.engine == "exact":
+        return ExactEngine(shapes, names)
+    if options.engine == "levels":
+        return LevelsEngine(shapes, names, options.error * radius)
+    return FieldEngine(shapes, options, names)
 
 
 class Solid(NamedTuple):
@@ -72,20 +87,29 @@ def solid(
     spacing: float | None = None,
     tolerance: float = Penalty.tolerance,
     samples: int = Penalty.samples,
+    vertices: bool = False,
     what: str = "Shape",
 ) -> Solid:
     """Field and points of a shape in its own frame, from the cache where they were built before."""
     known = _KNOWN.setdefault(shape, {})
-    key = (spacing, tolerance, samples)
+    key = (spacing, tolerance, samples, vertices)
     if key not in known:
-        known[key] = _built(shape, spacing, tolerance, samples, what)
+        known[key] = _built(shape, *key, what)
     return known[key]
 
 
-def _built(shape: Shape, spacing: float | None, tolerance: float, samples: int, what: str) -> Solid:
-    vertices, triangles = shape.surface()
-    field = distance_field(vertices, triangles, spacing=spacing, tolerance=tolerance, what=what)
-    return Solid(field, surface_samples(vertices, triangles, field, samples))
+def _built(
+    shape: Shape,
+    spacing: float | None,
+    tolerance: float,
+    samples: int,
+    vertices: bool,
+    what: str,
+) -> Solid:
+    points, triangles = shape.surface()
+    field = distance_field(points, triangles, spacing=spacing, tolerance=tolerance, what=what)
+    taken = surface_samples(points, triangles, field, samples, vertices=vertices, what=what)
+    return Solid(field, taken)
 
 
 def gather(
@@ -93,7 +117,8 @@ def gather(
 ) -> tuple[Solids, LongArray]:
     """Fields and points of all different shapes, and the number of each shape's.
 
-    each_point: one contact for each point, none that stands for many where depth is even.
+    each_point: for bodies that rest: vertices are points, and one contact is given for each point,
+    none that stands for many where depth is even.
     """
     known: dict[Shape, int] = {}
     built: list[Solid] = []
@@ -101,7 +126,12 @@ def gather(
         if shape not in known:
             known[shape] = len(built)
             made = solid(
-                shape, spacing=o.spacing, tolerance=o.tolerance, samples=o.samples, what=names[i]
+                shape,
+                spacing=o.spacing,
+                tolerance=o.tolerance,
+                samples=o.samples,
+                vertices=each_point,
+                what=names[i],
             )
             built.append(made)
     fields, samples = [s.field for s in built], [s.samples for s in built]
@@ -160,7 +190,7 @@ class ExactEngine:
 
     farthest = inf
 
-    def __init__(self, shapes: Sequence[Shape], options: Penalty, names: Sequence[str]) -> None:
+    def __init__(self, shapes: Sequence[Shape], names: Sequence[str]) -> None:
         known, self.number_of = _distinct(shapes)
         self.triangles = build_triangles(
             [shapes[i].surface() for i in known], [names[i] for i in known]
@@ -178,6 +208,36 @@ class ExactEngine:
 
     def forget(self) -> None:
         """It remembers nothing."""
+
+
+class LevelsEngine:
+    """Convex pieces, as fine as the error asks that is accepted, spread over the contact [m]."""
+
+    farthest = inf
+
+    def __init__(self, shapes: Sequence[Shape], names: Sequence[str], error: float) -> None:
+        known, self.number_of = _distinct(shapes)
+        self.error = error
+        self.levels = hierarchy.gather(
+            [hierarchy.contact_levels(*shapes[i].surface(), what=names[i]) for i in known]
+        )
+        bodies, nodes = len(shapes) - 1, len(self.levels.nodes)
+        self.front = front.new_front(bodies, nodes, MAX_CONTACTS)
+
+    def memory(self) -> tuple[Array, LongArray]:
+        """None; it has its own."""
+        return np.zeros((1, NTURN)), np.zeros((len(self.number_of), 2), np.int64)
+
+    def find(
+        self, placed: Placed, reach: float, budget: int, rows: Array, tally: LongArray
+    ) -> None:
+        """Write all contacts closer than `reach` to `rows`, and their number to `tally`."""
+        limits = (reach, self.error)
+        level_query.find_contacts(self.levels, placed, self.front, limits, budget, rows, tally)
+
+    def forget(self) -> None:
+        """Drop the pairs of nodes that were near, and the places of the bodies."""
+        front.forget(self.front)
 
 
 def _distinct(shapes: Sequence[Shape]) -> tuple[list[int], LongArray]:

@@ -43,7 +43,7 @@ from tangere.collision.distance_field import field_value
 from tangere.collision.field_query import Solids, grid_view, search_floor, search_pair
 from tangere.collision.field_sides import NO_DIRECTION
 from tangere.contact.unilateral.contact_rows import new_contact, recall, vec
-from tangere.contact.unilateral.detect import pair_points, reach_of
+from tangere.contact.unilateral.detect import REACH, pair_points, reach_of
 from tangere.contact.unilateral.options import SolverOptions
 from tangere.contact.unilateral.problem import (
     CF_AREA,
@@ -86,6 +86,10 @@ BUDGET = 1_000_000
 HOLDS = 2.0
 # Two normals at an angle of 1 rad are as far apart as two ends of the contact.
 NORMALS = 1.0
+# Overlaps of the first step are springs that carry up to so many times a body's weight.
+LOADED, EARTH = 10.0, 9.81  # [m/s²]
+# Change of a contact's share of the stiffness from one step to the next, relative to it.
+FOLLOWS = 0.02
 # Surfaces that bend less than this are flat [1/m].
 FLAT = 1e-3
 
@@ -168,7 +172,9 @@ def find_mesh_contacts(
             pair_points(z, m, h, s, w, c, reach, stamp, slot, on_floor)
             recall(c, s, ints[PI_FIRST], ints[PI_LAST], first, dt, way)
         law = pair_law(m, i, j, dt, True, False)
-        _set_springs(c, law, first, dt, stamp == 0, options.recovery_speed)
+        mass = 1.0 / (m.inv_mass[i] + m.inv_mass[j])
+        loaded = LOADED * EARTH * mass / law.k if stamp == 0 else 0.0
+        _set_springs(c, law, first, dt, loaded, options.recovery_speed)
     return OK
 
 
@@ -357,16 +363,27 @@ def _extent2(rows: PtrF8, count: int) -> float:
 
 @kernel
 def _set_springs(
-    c: Contacts, law: Law, first: int, dt: float, fresh: bool, recovery: float
+    c: Contacts, law: Law, first: int, dt: float, loaded: float, recovery: float
 ) -> None:
     """Share the stiffness of a pair among its contacts that touch, and find their stretch.
 
-    fresh: the first step, whose overlaps count as springs under load.
+    The share follows their number slowly, or each point that comes or goes would be a push. What a
+    point overlaps beyond its stretch recovers the more slowly the less it is: points that are kept
+    in turn would bring energy, and bodies hum.
+
+    loaded: overlaps up to this are springs under load: those of the first step [m].
     """
-    touching = 0
+    touching, known, before = 0, 0, 0.0
     for at in range(first, c.used[0]):
-        touching += 1 if off(c.floats, NCF * at)[CF_GAP] <= 0.0 else 0
+        row = off(c.floats, NCF * at)
+        touching += 1 if row[CF_GAP] <= 0.0 else 0
+        if row[CF_STRETCH] > 0.0:
+            known += 1
+            before += row[CF_STIFFNESS] / law.k
     share = 1.0 / max(touching, 1)
+    if known > 0:
+        before /= known
+        share = min(max(share, before * (1.0 - FOLLOWS)), before * (1.0 + FOLLOWS))
     k, b = share * law.k, share * law.b
     for at in range(first, c.used[0]):
         row = off(c.floats, NCF * at)
@@ -374,7 +391,9 @@ def _set_springs(
         held = row[CF_STRETCH]
         if held > 0.0:  # the same energy in a spring that is stiffer or softer
             held *= (row[CF_STIFFNESS] / k) ** 0.5
-        row[CF_STRETCH] = overlap if fresh else min(overlap, held + dt * recovery)
+        lacks = min(1.0, max(0.0, overlap - held) / REACH)
+        held = max(held + dt * recovery * lacks * lacks, loaded)
+        row[CF_STRETCH] = min(overlap, held)
         row[CF_STIFFNESS] = k
         row[CF_YIELDS] = dt / (k * dt + b)
         row[CF_SPRING] = k * dt / (k * dt + b) if row[CF_GAP] <= 0.0 else -1.0

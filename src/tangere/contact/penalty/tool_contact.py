@@ -48,7 +48,7 @@ from tangere.contact.penalty.clusters import (
 from tangere.contact.penalty.contacts import (
     CLUSTER_DEPTH,
 )
-from tangere.contact.penalty.engines import Engine, new_engine
+from tangere.contact.penalty.engines import MAX_CONTACTS, Engine, new_engine
 from tangere.contact.penalty.friction import Friction, add_friction, new_friction
 from tangere.contact.penalty.options import Penalty
 from tangere.errors import SceneError
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
 
     Frame = tuple[ArrayLike, ArrayLike]
 
-MAX_CONTACTS = 4096
 # Planes are handed over this much ahead of the motion of one contact period, and at most so far.
 AHEAD = 1.5
 
@@ -129,7 +128,10 @@ class PenaltyContact:
                 "give one frame or None for each"
             )
         names = ["Tool", *(f"Body {i}" for i in range(len(bodies)))]
-        self.engine: Engine = new_engine(shapes, self.options, names)
+        vertices, _ = tool.surface()
+        centre = np.zeros(3) if tool_frame is None else np.asarray(tool_frame[0], dtype=np.float64)
+        self.radius = float(np.linalg.norm(vertices - centre, axis=1).max())
+        self.engine: Engine = new_engine(shapes, self.options, names, self.radius)
         memory, memories = self.engine.memory()
         self.placed = Placed(
             self.engine.number_of,
@@ -155,9 +157,6 @@ class PenaltyContact:
                 "give static and kinetic friction for each"
             )
         self.friction: Friction = new_friction(mu, len(bodies))
-        vertices, _ = tool.surface()
-        centre = np.zeros(3) if tool_frame is None else np.asarray(tool_frame[0], dtype=np.float64)
-        self.radius = float(np.linalg.norm(vertices - centre, axis=1).max())
 
     def query(
         self,
