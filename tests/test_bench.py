@@ -359,17 +359,54 @@ def test_a_busy_machine_is_told(load: float, told: int, monkeypatch: pytest.Monk
 
 
 def test_penalty_updates_and_fields_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tangere.bench import penalty
+    from tangere.bench import penalty, penalty_accuracy
 
     monkeypatch.setattr(penalty, "CALLS", 2)
     monkeypatch.setattr(penalty, "POSES", 3)
+    monkeypatch.setattr(penalty, "GROWTH", (1,))
+    monkeypatch.setattr(
+        penalty, "_accuracy", lambda: penalty_accuracy.rows_of(3, ("spoon and cup",))
+    )
+    monkeypatch.setattr(penalty, "_steadiness", lambda: penalty_accuracy.steady_rows(1, ("blobs",)))
     result = penalty.measure(1)
-    updates, fields = result.tables
-    contacts = {str(row["case"]): int(row["contacts"] or 0) for row in updates.rows}
-    assert contacts["spoon out of reach"] == 0
-    assert all(count > 10 for name, count in contacts.items() if name != "spoon out of reach")
+    updates, growth, accuracy, steady, fields = result.tables
+    assert {row["engine"] for row in updates.rows} == {"sdf", "exact"}
+    for row in updates.rows:
+        assert (int(row["contacts"] or 0) > 3) == (row["case"] != penalty.OUT)
+    assert [row["triangles"] for row in growth.rows] == [40180]
+    assert [row["pair"] for row in accuracy.rows] == ["spoon and cup"]
+    assert [row["paths"] for row in steady.rows] == [1]
+    assert int(accuracy.rows[0]["contacts"] or 0) > 10
     assert [row["triangles"] for row in fields.rows] == [1344, 4000]
     assert "spoon and cup: 99 % of updates within 1000 µs claimed" in result.notes[0]
+    assert result.notes[-1].startswith("the haptic loop beside it")
+
+
+@pytest.mark.nojit
+def test_penalty_claims_tell_their_verdicts() -> None:
+    from tangere.bench import penalty
+
+    def row(case: str, engine: str, p50: float, p99: float) -> report.Row:
+        return {"case": case, "engine": engine, "p50 [µs]": p50, "p99 [µs]": p99}
+
+    rows = [row("spoon in the cup", "sdf", 20.0, 999.0), row("spoon in the cup", "exact", 9e3, 9e3)]
+    rows += [row(penalty.TEETH, "sdf", 99.0, 501.0), row(penalty.BLOCKS, "sdf", 151.0, 200.0)]
+    growth: list[report.Row] = [
+        {"triangles": 40_180, "p50 [µs]": 50.0, "p99 [µs]": 60.0},
+        {"triangles": 1_004_500, "p50 [µs]": 101.0, "p99 [µs]": 900.0},
+    ]
+    verdicts = [note.rsplit(" ", 1)[1] for note in penalty.claims(rows, growth)]
+    assert verdicts == ["holds", "holds", "FAILS", "FAILS", "holds", "FAILS"]
+
+
+@pytest.mark.nojit
+def test_the_path_of_the_penalty_bench_is_as_fast_as_a_hand() -> None:
+    from tangere.bench import penalty
+
+    poses = penalty.path((0.1, 0.0, 0.0), penalty.THROUGH)
+    assert np.linalg.norm(poses[:, 3:7], axis=1) == pytest.approx(1.0, abs=1e-12)
+    closed = np.concatenate((poses, poses[:1]))
+    assert np.linalg.norm(np.diff(closed[:, :3], axis=0), axis=1).max() < 0.2e-3
 
 
 def test_contacts_of_soft_bodies_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:

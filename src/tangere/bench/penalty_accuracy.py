@@ -9,6 +9,7 @@ deeper than a cell of the field and no contact of `sdf` overlaps near it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -90,6 +91,22 @@ PAIRS: dict[str, Callable[[], Pair]] = {
 def rows_of(poses: int, names: tuple[str, ...] = tuple(PAIRS)) -> list[Row]:
     """One row for each pair of meshes."""
     return [_row(name, poses, compare(PAIRS[name](), poses)) for name in names]
+
+
+def steady_rows(paths: int, names: tuple[str, ...] = tuple(PAIRS)) -> list[Row]:
+    """Largest change of the force along smooth paths, for each pair of meshes."""
+    rows: list[Row] = []
+    for name in names:
+        found = steadiness(PAIRS[name](), paths)
+        rows.append(
+            {
+                "pair": name,
+                "paths": found.paths,
+                "steps of 10 µm": found.coarse,
+                "steps of 1 µm": found.fine,
+            }
+        )
+    return rows
 
 
 def _row(name: str, poses: int, f: Found) -> Row:
@@ -201,3 +218,83 @@ def _turn_to(way: Array) -> Array:
 def _distance_to(point: Array, others: Array) -> float:
     """Distance of a point to the nearest of the others [m]; infinite if there are none."""
     return float(np.linalg.norm(others - point, axis=1).min(initial=np.inf))
+
+
+# ------------------------------------------------ continuity
+
+
+class Steady(NamedTuple):
+    """How the force on a tool changes along smooth paths, in steps of 10 µm and of 1 µm.
+
+    In both cases the largest change between two updates, as a share of the stiffness times 10 µm. A
+    force without jumps has a tenth of it in steps of a tenth.
+    """
+
+    paths: int
+    coarse: float
+    fine: float
+
+
+STEP = 1e-5  # [m]
+STEPS = 100  # of a path
+SHALLOW = 0.3e-3  # overlap at which a path begins [m]
+PULLS = 40  # to get there
+
+
+def steadiness(pair: Pair, paths: int, options: Penalty | None = None, seed: int = 0) -> Steady:
+    """Largest change of the force along so many random paths on the surface of a body.
+
+    A path begins where the overlap is small and goes on in a random direction, the tool turning.
+    Groups change at once: the blend over time, which would hide a jump, is off.
+
+    Args:
+        pair: Tool and body.
+        paths: How many poses to begin at; those that overlap all over are left out.
+        options: Of the method.
+        seed: Of the paths.
+    """
+    given = replace(options or Penalty(), blend=0.0)
+    contact = PenaltyContact(pair[0], [pair[1]], options=given)
+    rng = np.random.default_rng(seed)
+    worst = [0.0, 0.0]
+    made = 0
+    for start, quaternion in random_poses(pair, paths, SHALLOW, seed):
+        place = _pulled_out(contact, start, quaternion)
+        if place is None:
+            continue
+        made += 1
+        way, spin = rng.normal(size=(2, 3))
+        way /= np.linalg.norm(way)
+        spin /= np.linalg.norm(spin) * contact.radius
+        for k, finer in enumerate((1, 10)):
+            contact.forget()
+            steps = STEP / finer * np.arange(STEPS * finer)
+            forces = np.array([_force(contact, place, quaternion, s, way, spin) for s in steps])
+            change = np.linalg.norm(np.diff(forces, axis=0), axis=1).max(initial=0.0)
+            worst[k] = max(worst[k], float(change) / (given.stiffness * STEP))
+    return Steady(made, *worst)
+
+
+def _pulled_out(contact: PenaltyContact, place: Array, quaternion: Array) -> Array | None:
+    """The tool moved out, contact by contact, until its overlap is small; None: it is stuck."""
+    for _ in range(PULLS):
+        contact.forget()
+        found = contact.query((place, quaternion), budget=UNLIMITED)
+        depth = float(found.delta.max(initial=0.0))
+        if depth <= 1.5 * SHALLOW:
+            return place if depth > 0.0 else None
+        place = place - (depth - SHALLOW) * found.n[np.argmax(found.delta)]
+    return None
+
+
+def _force(
+    contact: PenaltyContact, place: Array, quaternion: Array, s: float, way: Array, spin: Array
+) -> Array:
+    """Force on the tool after a way s along a path [N]."""
+    half = 0.25 * s * spin
+    turned = quat_product(np.array([1.0, *half]), quaternion)
+    pose = np.zeros(13)
+    pose[:3], pose[3:7] = place + 0.7 * s * way, turned / np.linalg.norm(turned)
+    contact.update(pose)
+    force: Array = contact.response.wrench[:3].copy()
+    return force

@@ -70,6 +70,9 @@ EVEN = 0.4
 # Weight of what the field is less even than its gradient says, seen at three of the points.
 UNEVEN = 1.0
 
+# Towards the middle of a thin part gradients shorten, and every point has to know its side: nodes
+# are resolved between these lengths.
+CLEAR, UNCLEAR = 0.9, 0.6
 # Thinnest part that a field knows, in spacings: nothing passes through on a shorter way.
 THIN = 2.0
 
@@ -353,15 +356,8 @@ def _search(
             row = int(level[STAND_IN])
             if remembers:
                 heir = _who_knows(s, points, memory, node, heir)
-            fine, seen = _fineness(
-                s,
-                points,
-                target,
-                now,
-                level,
-                (first, last),
-                (how[1], memory + heir if heir >= 0 else -1),
-            )
+            side = (memory + heir if heir >= 0 else -1), memory, remembers
+            fine, seen = _fineness(s, points, target, now, level, (first, last), (how[1], side))
             if fine < 1.0 and (seen.value < s.reach or further > 0.0):
                 place = row, level[SHARE] * share * (1.0 - fine), level[BULGE], heir
                 found = _touch(s, points, target, motion, pair, memory, place, seen, how[0])
@@ -401,7 +397,7 @@ def _fineness(
     now: PtrF8,
     level: PtrF8,
     among: tuple[int, int],
-    how: tuple[float, int],
+    how: tuple[float, tuple[int, int, bool]],
 ) -> tuple[float, Seen]:
     """How far a node is to be resolved: 0, its stand-in will do, to 1, its parts are needed.
 
@@ -421,7 +417,8 @@ def _fineness(
     if not target.flat:
         _, slope = field_value_gradient(target.grid, seen.at)
         seen = Seen(seen.at, seen.value, slope, True)
-        if how[1] >= 0 and _past_middle(off(s.memory, NTURN * how[1]), slope):
+        heir, memory, remembers = how[1]
+        if remembers and _past_middle(s, slope, heir, (memory + among[0], memory + among[1])):
             return 1.0, seen
     varies = norm(axpy(-dot(slope, m), m, slope)) * level[REACH] + level[BULGE]
     if not target.flat and varies < 2.0 * room:
@@ -432,9 +429,12 @@ def _fineness(
             expected = seen.value + dot(slope, sub(probe.at, seen.at))
             off_by = max(off_by, abs(probe.value - expected))
         varies += UNEVEN * off_by
-    if varies <= room:
-        return 0.0, seen
-    return min(varies / room - 1.0, 1.0), seen
+    fine = 0.0
+    if varies > room:
+        fine = min(varies / room - 1.0, 1.0)
+    if seen.value < 0.0 and not target.flat:
+        fine = max(fine, min((CLEAR - norm(slope)) / (CLEAR - UNCLEAR), 1.0))
+    return fine, seen
 
 
 @kernel
@@ -457,10 +457,22 @@ def _who_knows(s: Search, points: Points, memory: int, node: int, heir: int) -> 
 
 
 @kernel
-def _past_middle(memo: PtrF8, slope: Vec3) -> bool:
-    """Whether the side that something inside had is not the nearest any more."""
-    side = (memo[TURN_NORMAL], memo[TURN_NORMAL + 1], memo[TURN_NORMAL + 2])
-    return memo[TURN_DEPTH] > 0.0 and dot(slope, side) <= NO_DIRECTION * norm(slope)
+def _past_middle(s: Search, slope: Vec3, heir: int, among: tuple[int, int]) -> bool:
+    """Whether the side of anything known in a node is not the nearest any more.
+
+    heir, among: rows of memory, of who knows the side and of the points.
+    """
+    last = s.state[STAMP] - 1
+    for k in range(4):
+        row = heir
+        if k > 0:
+            row = among[0] if k == 1 else (among[1] - 1 if k == 2 else (among[0] + among[1]) // 2)
+        memo = off(s.memory, NTURN * max(row, 0))
+        if row >= 0 and memo[TURN_STAMP] == last and memo[TURN_DEPTH] > 0.0:
+            side = (memo[TURN_NORMAL], memo[TURN_NORMAL + 1], memo[TURN_NORMAL + 2])
+            if dot(slope, side) <= NO_DIRECTION * norm(slope):
+                return True
+    return False
 
 
 class Seen(NamedTuple):

@@ -85,16 +85,20 @@ def surface_near(
         # nothing tells that what is nearest now was nearest before
         if value < 0.0 or not has_stayed_out(grid, point, value, memo, stamp):
             was_in, side = _side_it_came_through(grid, point, n)
-    if was_in:
-        along = dot(slope, side)
-        turned = along <= NO_DIRECTION * length or length <= NO_DIRECTION
-        if turned or (value < 0.0 and along < SHORT):
-            back = _way_back(grid, point.at, side, value, limit)
-            if back > 0.0 and turned:
-                n, depth = side, back
-            elif back > 0.0:
-                lost = min(max(back - depth, 0.0), RIDGE * grid.spacing)
-                depth += lost * min(1.0 - along / SHORT, 1.0)
+    back = 0.0
+    if was_in and (dot(slope, side) <= NO_DIRECTION * length or length <= NO_DIRECTION):
+        back = _way_back(grid, point.at, side, value, limit)
+        if back > 0.0:
+            n, depth = side, back
+        elif length <= NO_DIRECTION:
+            n = side
+    if back == 0.0 and value < 0.0 and NO_DIRECTION < length < SHORT:
+        ridge = RIDGE * grid.spacing
+        lost = _way_back(grid, point.at, n, value, depth + 2.0 * ridge) - depth
+        # more than that is no ridge but a wedge
+        lost = max(min(lost, 2.0 * ridge - lost), 0.0)
+        inside = min(max(-2.0 * value / grid.spacing - 2.0, 0.0), 1.0)  # ridges are two deep
+        depth += lost * inside * min(1.0, (SHORT - length) / (SHORT - NO_DIRECTION))
     if depth <= -reach:
         return Near(n, -reach)
     memo[TURN_NORMAL], memo[TURN_NORMAL + 1], memo[TURN_NORMAL + 2] = n
