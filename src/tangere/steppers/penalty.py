@@ -17,6 +17,7 @@ from tangere.collision.field_sides import NTURN
 from tangere.contact.penalty.engines import MAX_CONTACTS, gather
 from tangere.contact.penalty.mesh_contacts import Meshes, find_mesh_contacts, new_meshes
 from tangere.contact.penalty.options import Penalty
+from tangere.contact.penalty.rolling import resist_rolling
 from tangere.contact.penalty.tool_contact import inverse_frame
 from tangere.contact.unilateral.options import SolverOptions
 from tangere.contact.unilateral.problem import ContactWork
@@ -60,6 +61,7 @@ def run(
     rooms = (len(problem.system.problem.mu), len(problem.system.problem.W))
     start_clock(w.times)
     for done in range(steps):
+        resist_rolling(m, s, p.contacts, dt)
         status = begin_step(z, m, h, s, w, p, dt)
         if status == OK:
             status = find_mesh_contacts(
