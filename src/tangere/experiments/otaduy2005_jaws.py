@@ -106,7 +106,7 @@ class Params:
     closer than `finest`.
     """
 
-    engine: Engine = "sdf"
+    engine: Engine = "levels"
     errors: tuple[float, ...] = (0.025, 0.01, 0.004)
     periods: tuple[int, ...] = (1, 2, 5, 10)
     seconds: float = 0.9
