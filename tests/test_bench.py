@@ -370,7 +370,7 @@ def test_penalty_updates_and_fields_are_timed(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(penalty, "_steadiness", lambda: penalty_accuracy.steady_rows(1, ("blobs",)))
     result = penalty.measure(1)
     updates, growth, accuracy, steady, fields = result.tables
-    assert {row["engine"] for row in updates.rows} == {"sdf", "exact"}
+    assert {row["engine"] for row in updates.rows} == {"sdf", "exact", "levels"}
     for row in updates.rows:
         assert (int(row["contacts"] or 0) > 3) == (row["case"] != penalty.OUT)
     assert [row["triangles"] for row in growth.rows] == [40180]

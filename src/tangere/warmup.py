@@ -41,6 +41,7 @@ def jobs() -> Mapping[str, Callable[[], object]]:
         "servo": _one_servo,
         "tool": _one_tool,
         "fields": query_fields,
+        "exact": query_exact,
         "levels": query_levels,
         "session": touch_floor,
         **{f"method {name}": methods[name].warm_up for name in methods},
@@ -170,6 +171,22 @@ def query_fields() -> None:
     contact = PenaltyContact(box, [box], [((0.0, 0.0, 1.0), 0.0)])
     contact.query(((0.0, 0.0, 0.0499), UPRIGHT), body_poses=[((0.1, 0.0, 0.05), UPRIGHT)])
     contact.update()
+
+
+def query_exact() -> None:
+    """Contacts and distances of the triangles themselves, and the field of a union."""
+    from tangere.collision.closed_surface import thickness
+    from tangere.collision.field_build import build
+    from tangere.collision.triangle_trees import closest_signed_distance
+    from tangere.contact.penalty.tool_contact import PenaltyContact
+
+    box = tg.Box(BLOCK)
+    half = (0.5 * BLOCK[0], 0.0, 0.0)
+    two = tg.Compound([box, box], [((0.0, 0.0, 0.0), UPRIGHT), (half, UPRIGHT)])
+    thickness(*two.surface())
+    build(*two.surface(), 0.25 * BLOCK[0])
+    closest_signed_distance(two.surface(), np.zeros((1, 3)))
+    PenaltyContact(two, [box], [((0.0, 0.0, 1.0), 0.0)], tg.Penalty(engine="exact")).update()
 
 
 def query_levels() -> None:

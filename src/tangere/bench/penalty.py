@@ -34,7 +34,7 @@ from tangere.maths.vec import Array
 from tangere.scene.jaws import lower_jaw, upper_jaw
 from tangere.scene.utensils import cup, spoon
 
-ENGINES: tuple[Engine, ...] = ("sdf", "exact")
+ENGINES: tuple[Engine, ...] = ("sdf", "exact", "levels")
 CALLS = 200  # per turn
 POSES = 512  # that the calls go through, a closed path
 AMPLITUDE = 3e-4  # of its places [m], and of its turns by 20 cm

@@ -33,9 +33,10 @@ def _tool_side(scene: Scene, options: Penalty, dt: float, rigs: list[Rig]) -> To
 
 
 def _warm_up() -> None:
-    from tangere.warmup import query_fields, touch_floor
+    from tangere.warmup import query_fields, step_block, touch_floor
 
     query_fields()
+    step_block("penalty")
     touch_floor("penalty")
 
 
