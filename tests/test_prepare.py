@@ -85,6 +85,14 @@ def test_progress_goes_from_nothing_to_all(block: Path) -> None:
     }
 
 
+def test_levels_are_made_when_asked_for_and_kept(tmp_path: Path) -> None:
+    file = written(tg.Cylinder(0.05, 0.1), tmp_path / "can.obj")
+    first, again = (prepare(file, levels=True).stages[-1] for _ in range(2))
+    assert first.name == "contact levels"
+    assert "convex pieces" in first.found
+    assert again.stored
+
+
 def test_pieces_are_made_when_asked_for(tmp_path: Path) -> None:
     report = prepare(written(tg.Box((0.1, 0.1, 0.1)), tmp_path / "box.obj"), pieces=True)
     assert [stage.name for stage in report.stages][-1] == "convex pieces"

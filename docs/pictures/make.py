@@ -57,7 +57,7 @@ PICTURES = {
     "spoon-and-cup": Picture("spoon-and-cup", 0.5),
     "jaws": Picture("jaws", 1.0, way=(0.0, 0.0, -0.009)),
     "gear-box": Picture("gear-box", 1.0, way=(0.008, 0.0, -0.001)),
-    "mesh-bowl": Picture("mesh-bowl", 1.5),
+    "mesh-bowl": Picture("mesh-bowl", 0.1),
     "pyramid": Picture("pyramid", 0.5),
     "block-tower": Picture("block-tower", 1.0, size=(700, 800)),
     "falling-cube": Picture("falling-cube", 0.52),

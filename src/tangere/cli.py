@@ -266,6 +266,7 @@ def prepare(
     tolerance: Annotated[
         float, typer.Option(help="Distance from which contacts press [m].")
     ] = 0.5e-3,
+    levels: Annotated[bool, typer.Option("--levels", help="Contact levels of detail too.")] = False,
     pieces: Annotated[
         bool,
         typer.Option("--pieces", help="Convex pieces too, for the volume method: takes minutes."),
@@ -282,6 +283,7 @@ def prepare(
             spacing=spacing,
             samples=samples,
             tolerance=tolerance,
+            levels=levels,
             pieces=pieces,
             tell=tell,
         )

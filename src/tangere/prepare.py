@@ -25,6 +25,7 @@ from tangere.collision.distance_field import (
     field_path,
 )
 from tangere.collision.field_build import Field, Tell
+from tangere.collision.levels.hierarchy import contact_levels, levels_path
 from tangere.collision.surface_points import Samples, sample_spacing, samples_path, surface_samples
 from tangere.contact.penalty.options import Penalty
 from tangere.geometry.checks import integer, number, positive
@@ -94,6 +95,7 @@ def prepare(
     spacing: float | None = None,
     samples: int = Penalty.samples,
     tolerance: float = Penalty.tolerance,
+    levels: bool = False,
     pieces: bool = False,
     tell: Tell | None = None,
 ) -> Report:
@@ -106,6 +108,7 @@ def prepare(
         spacing: Of the distance field [m]; None: from the mesh.
         samples: About how many points it may have.
         tolerance: Distance from which contacts press [m].
+        levels: Contact levels of detail too, for the engine "levels".
         pieces: Split a concave mesh into convex pieces too, for the volume method: minutes.
         tell: Called with the share that is done and what is being done.
 
@@ -130,6 +133,8 @@ def prepare(
     made: dict[str, Field | Samples] = {}
     stages: list[tuple[str, Callable[[Job, dict[str, Field | Samples], Tell], tuple[str, bool]]]]
     stages = [("distance field", _field), ("points", _points)]
+    if levels:
+        stages.append(("contact levels", _levels))
     if pieces:
         stages.append(("convex pieces", _pieces))
     for i, (name, work) in enumerate(stages):
@@ -168,7 +173,20 @@ def _points(job: Job, made: dict[str, Field | Samples], tell: Tell) -> tuple[str
     stored = samples_path(job.points, job.faces, field, spacing).exists()
     samples = surface_samples(job.points, job.faces, field, job.samples, what=job.name, tell=tell)
     made["points"] = samples
+    surface_samples(job.points, job.faces, field, job.samples, vertices=True, what=job.name)
     return f"{len(samples.points):,}, {1e3 * samples.spacing:.3g} mm apart", stored
+
+
+def _levels(job: Job, _: dict[str, Field | Samples], tell: Tell) -> tuple[str, bool]:
+    """The contact levels, and whether they were there."""
+    stored = levels_path(job.points, job.faces).exists()
+    levels = contact_levels(
+        job.points,
+        job.faces,
+        progress=lambda share: tell(share, "contact levels"),
+        what=job.name,
+    )
+    return f"{len(levels.nodes):,} convex pieces of all levels", stored
 
 
 def _pieces(job: Job, _: dict[str, Field | Samples], tell: Tell) -> tuple[str, bool]:

@@ -34,6 +34,8 @@ from tangere.geometry.mesh import checked_mesh
 from tangere.maths.vec import Array, LongArray
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import ArrayLike
 
 CACHE_FORMAT = "tangere-levels-4"
@@ -163,7 +165,7 @@ def contact_levels(
         SceneError: The surface is open or encloses nothing.
     """
     points, faces = checked_mesh(vertices, triangles, what)
-    path = cache_root() / "levels" / f"{content_hash((CACHE_FORMAT, points, faces))}.npz"
+    path = levels_path(points, faces)
     stored = read_arrays(path)
     if stored is None:
         stored = build(points, faces.astype(np.int64), progress)._asdict()
@@ -171,6 +173,11 @@ def contact_levels(
     if progress is not None:
         progress(1.0)
     return Levels(**stored)
+
+
+def levels_path(points: Array, faces: IntArray) -> Path:
+    """File that levels are kept in, if they were built before."""
+    return cache_root() / "levels" / f"{content_hash((CACHE_FORMAT, points, faces))}.npz"
 
 
 def build(
