@@ -53,7 +53,7 @@ def test_the_report_says_what_the_mesh_is_and_where_things_are(block: Path) -> N
     assert report.repairs == ()
     assert [stage.name for stage in report.stages] == ["mesh", "distance field", "points"]
     assert not any(stage.stored for stage in report.stages)
-    assert len(report.files) == 2
+    assert len(report.files) == 3
     assert all(path.parent == report.folder for path in report.files)
     assert report.folder_size == sum(path.stat().st_size for path in report.files)
     assert "10 mm apart" in report.stages[1].found

@@ -204,6 +204,7 @@ def _report(
     kept = (
         field_path(job.points, job.faces, job.spacing, job.tolerance),
         samples_path(job.points, job.faces, field, spacing),
+        samples_path(job.points, job.faces, field, spacing, True),
     )
     folder = cache_root() / CACHE_FOLDER
     x, y, z = (float(v) for v in np.ptp(job.points[np.unique(job.faces)], axis=0))

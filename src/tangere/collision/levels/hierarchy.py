@@ -31,7 +31,7 @@ from tangere.collision.levels.pieces import (
 from tangere.collision.levels.simplify import collapse_to, edge_lengths, fans_of, typical_edge
 from tangere.geometry.disk_cache import content_hash, read_arrays, write_arrays
 from tangere.geometry.mesh import checked_mesh
-from tangere.maths.vec import Array, LongArray
+from tangere.maths.vec import Array, IntArray, LongArray
 
 if TYPE_CHECKING:
     from pathlib import Path
