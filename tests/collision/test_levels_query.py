@@ -118,6 +118,30 @@ def test_an_edge_in_the_inner_corner_of_an_angle_touches_both_sides() -> None:
 
 
 @pytest.mark.nojit
+def test_two_sides_of_an_edge_in_an_obtuse_notch_do_not_become_one_contact() -> None:
+    # The L sheared until its inner corner opens by 130 degrees: normals 50 degrees apart.
+    opening = np.radians(130.0)
+    points, triangles = angle()
+    points[:, :2] = points[:, :2] @ np.array([[1.0, 0.0], [np.cos(opening), np.sin(opening)]])
+    corner = 0.01 * np.array([1.0 + np.cos(opening), np.sin(opening)])
+    out = np.array([[0.0, 1.0], [np.sin(opening), -np.cos(opening)]])  # normals of both sides
+    gaps = np.array([1.2e-4, 1.5e-4])
+    edge = corner + np.linalg.solve(out, gaps)
+    half = 0.002
+    turned = 0.5 * opening - 0.25 * np.pi  # the box's edge points along the bisector
+    away = np.array([np.cos(0.5 * opening), np.sin(0.5 * opening)])
+    at = pose(
+        (*(edge + np.sqrt(2.0) * half * away), 0.005),
+        (np.cos(0.5 * turned), 0.0, 0.0, np.sin(0.5 * turned)),
+    )
+    pair = pair_of(built(box((2 * half, 2 * half, 0.004))), built((points, triangles)))
+    rows = checked(contacts_at(pair, at, REACH, FINEST), at)
+    for n, gap in zip(out, gaps, strict=True):
+        side = rows[vector(rows, CONTACT_NORMAL)[:, :2] @ n < -0.99]
+        assert side[:, CONTACT_DEPTH].max() == pytest.approx(-gap, abs=1e-9)
+
+
+@pytest.mark.nojit
 def test_the_hull_over_the_notch_of_a_face_is_no_surface() -> None:
     pair = pair_of(built(box((0.004, 0.004, 0.004))), built(angle()))
     # just above the plane of the L's end face, but over the notch: nothing is there

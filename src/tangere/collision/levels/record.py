@@ -30,8 +30,10 @@ from tangere.collision.levels.front import CELLS, QUERY, Front
 from tangere.maths.quat import matrix_into, turn_back
 from tangere.maths.vec import Array, Vec3, dot, norm, sub
 
-# Cosine between the normals of two contacts that are taken for one.
-ALIKE = 0.5
+# Cosine between the normals of two contacts that are taken for one. The deeper one's normal is that
+# of the area of both, so what is taken for one must press the same way: with 60 degrees a crease's
+# force turned at once when its other side became the deeper one.
+ALIKE = 0.9
 
 
 class Out(NamedTuple):
