@@ -14,6 +14,7 @@ _HOME = {
     "ForceDimension": "forcedimension",
     "Hand": "simulated",
     "Haply": "haply",
+    "Keyframes": "keyframes",
     "OpenHaptics": "openhaptics",
     "Playback": "simulated",
     "Scripted": "simulated",
@@ -31,6 +32,7 @@ __all__ = [
     "ForceDimension",
     "Hand",
     "Haply",
+    "Keyframes",
     "OpenHaptics",
     "Playback",
     "Scripted",
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from tangere.devices.device import Adapter, Device, DeviceInfo
     from tangere.devices.forcedimension import ForceDimension
     from tangere.devices.haply import Haply
+    from tangere.devices.keyframes import Keyframes
     from tangere.devices.openhaptics import OpenHaptics
     from tangere.devices.registry import available, find
     from tangere.devices.simulated import DeviceModel, Hand, Playback, Scripted
