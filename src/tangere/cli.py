@@ -1,4 +1,4 @@
-"""The command line: `tangere play | scenes | prepare | replay | reproduce | bench | …`."""
+"""The command line: `tangere play | scenes | prepare | replay | compare | …`."""
 
 from __future__ import annotations
 
@@ -346,6 +346,42 @@ def replay(
     typer.echo(str(now.summary()))
     typer.echo(f"hash        {new}")
     typer.echo("            " + ("as recorded" if new == old else f"recorded: {old}"))
+
+
+# ---------------------------------------------------------------- compare
+
+
+@app.command(cls=NamesMethods)
+def compare(
+    trace: Annotated[Path, typer.Argument(help="A recorded session (.h5).")],
+    methods: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME,NAME:OPTION=VALUE,...",
+            help="Of METHODS, with options where wanted; default all.",
+        ),
+    ] = "",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the report; default `comparison`, with --json none."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """One recorded hand under several methods: forces, energy, contacts, times in one report."""
+    from tangere.compare.comparison import compare as run
+    from tangere.compare.report import show, write
+
+    folder = out if out is not None or as_json else Path("comparison")
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise SceneError(f"--out {folder} is a file: give a folder")
+    with _bar("compare") as tell:
+        found = run(trace, [name for name in methods.split(",") if name.strip()], tell=tell)
+        page = None if folder is None else write(found, folder)
+    if as_json:
+        typer.echo(json.dumps(found.as_json(), indent=2))
+        return
+    show(found)
+    typer.echo(f"report: {page}")
 
 
 # ---------------------------------------------------------------- reproduce

@@ -322,3 +322,15 @@ def test_another_method_or_another_hand_gives_another_hash(tmp_path: Path) -> No
     rows[200, ROW_DEVICE + 2] += 1e-6
     Trace(rows, trace.meta, trace.tools).save(tmp_path / "b.h5")
     assert replay(tmp_path / "b.h5").hash() != trace.hash()
+
+
+@COMPILED
+def test_a_method_that_tells_the_servo_something_else_is_felt(tmp_path: Path) -> None:
+    """Recorded with planes, again with the contact problem, and the other way round."""
+    trace = pressed()
+    for first, second in (("volume", "signorini"), ("signorini", "volume")):
+        pressed(method=first).save(tmp_path / "a.h5")
+        other = replay(tmp_path / "a.h5", second)
+        assert (other["contact.count"][-50:] > 0).all()
+        felt = other["device.force"][-1], trace["device.force"][-1]
+        assert felt[0] == pytest.approx(felt[1], rel=0.02, abs=1e-3)  # neither gives

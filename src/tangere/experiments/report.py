@@ -131,7 +131,7 @@ def _section(outcome: Outcome, drawn: Sequence[Any]) -> str:
     ]
     parts.append("<h3>Figures</h3>")
     parts += [
-        f"<figure>{_own_ids(figures.svg(figure), f'{e.name}-{i}-')}"
+        f"<figure>{own_ids(figures.svg(figure), f'{e.name}-{i}-')}"
         f"<figcaption>{html.escape(str(figure.get_label()))}</figcaption></figure>"
         for i, figure in enumerate(drawn)
     ]
@@ -212,7 +212,7 @@ def _parameters(params: Any) -> str:
     return f"<dl>{items}</dl>"
 
 
-def _own_ids(svg: str, prefix: str) -> str:
+def own_ids(svg: str, prefix: str) -> str:
     """The drawing with ids of its own: several on one page would share clip paths and glyphs."""
     import re
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tangere.contact.method import from_words, methods
 from tangere.errors import SceneError
 from tangere.geometry.checks import one_line, show
-from tangere.haptics.layout import Rig
+from tangere.haptics.layout import SET_CONTACT, Rig
 from tangere.scene.files import scene_of_text
 from tangere.scene.scene import Scene
 from tangere.trace.columns import COLUMNS, LAYOUT, put_memory, put_settings
@@ -51,7 +51,7 @@ def replay(path: str | os.PathLike[str], method: str | None = None) -> Trace:
     then = Trace.load(path)
     try:
         hand = hand_of(then)
-        now = _session_of(then, hand, method).run(seconds=len(hand) / then.rate, realtime=False)
+        now = session_of(then, hand, method).run(seconds=len(hand) / then.rate, realtime=False)
     except SceneError as error:
         raise SceneError(f"{one_line(path)}: {error}") from None
     # The text of a scene names its mesh files as seen from a folder; it is the same scene.
@@ -71,8 +71,17 @@ def hand_of(then: Trace) -> Trace:
     return without_gaps(then)
 
 
-def _session_of(then: Trace, hand: Trace, method: str | None) -> Session:
-    """The session as it was before its first tick."""
+def session_of(then: Trace, hand: Trace, method: Any = None) -> Session:
+    """The session as it was before its first tick.
+
+    Args:
+        then: The trace.
+        hand: What the hands do, from `hand_of`.
+        method: Another contact method than the recorded one, by its name or its options.
+
+    Raises:
+        SceneError: The trace does not say what is needed, or the method does not take its scene.
+    """
     from tangere.devices.simulated import Playback
     from tangere.session.session import Session
 
@@ -99,7 +108,10 @@ def _session_of(then: Trace, hand: Trace, method: str | None) -> Session:
             f"its method or options are not known ({one_line(error)}); replay it with the tangere "
             "that recorded it"
         ) from None
+    told = [rig.settings[SET_CONTACT] for rig in session.rigs]
     restore(session.rigs, then)
+    for rig, contact in zip(session.rigs, told, strict=True):
+        rig.settings[SET_CONTACT] = contact  # another method may tell the servo something else
     return session
 
 

@@ -177,6 +177,9 @@ class Session:
         dt = self.period / self.rate
         self.contact = record.tool_side(scene, self.method, dt, self.rigs)
         self.turn_seconds: list[float] = []
+        """What each contact period took on the virtual clock, its ticks included."""
+        self.update_seconds: list[float] = []
+        """What its contact update alone took: find the contacts, move the scene."""
         self.couplings = [tool.coupling for tool in scene.tools]
         """Of the tools, as far as their devices can display them."""
         self.infos = [each.info for each in self.devices]
@@ -401,6 +404,7 @@ class Session:
         for first in range(0, ticks, self.period):
             begin = time.perf_counter()
             waiting.append(self.contact.turn())
+            self.update_seconds.append(time.perf_counter() - begin)
             if len(waiting) > self.latency:
                 self.contact.send(waiting.popleft())
             count = min(self.period, ticks - first)

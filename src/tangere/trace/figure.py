@@ -51,7 +51,7 @@ def draw(trace: Trace) -> Figure:
             style: str = style,
             whose: str = whose,
         ) -> None:
-            axes.plot(*_thinned(one, values), style, color=colour, label=whose + label, lw=1.0)
+            axes.plot(*thinned(one, values), style, color=colour, label=whose + label, lw=1.0)
 
         for axes, kind in ((force, "force"), (torque, "torque")):
             line(axes, _size(f"device.{kind}"), "sent to the device", HAND)
@@ -65,7 +65,7 @@ def draw(trace: Trace) -> Figure:
             line(energy, _times(1.0, "energy.budget"), "may be given back", ALERT)
     if not trace.virtual:
         for column, colour, label in (("late", INK, "after deadline"), ("duration", HAND, "tick")):
-            times = _thinned(trace, _times(1e6, f"servo.{column}"))
+            times = thinned(trace, _times(1e6, f"servo.{column}"))
             panels[4].plot(*times, color=colour, lw=0.8, label=label)
     for axes, label in zip(panels, labels, strict=True):
         axes.set_ylabel(label)
@@ -107,7 +107,7 @@ def _times(factor: float, column: str) -> Values:
     return lambda part: np.asarray(factor * part[column])
 
 
-def _thinned(trace: Trace, values: Values) -> tuple[Array, Array]:
+def thinned(trace: Trace, values: Values) -> tuple[Array, Array]:
     """At most SHOWN points that keep every peak: least and greatest of each stretch."""
     stretch = -(-2 * len(trace) // SHOWN) if len(trace) > SHOWN else 1
     shown: list[tuple[Array, Array]] = []

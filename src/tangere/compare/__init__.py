@@ -1,0 +1,1 @@
+"""One recorded hand under several contact methods, side by side."""
