@@ -19,6 +19,7 @@ import tangere as tg
 from tangere import cli
 from tangere.compare.choices import choices
 from tangere.compare.comparison import Comparison, Run, compare
+from tangere.compare.hands import PEG_IN_HOLE
 from tangere.compare.measures import MEASURES, formations, measured, times_of
 from tangere.compare.report import lines_of, write
 from tangere.contact.method import methods
@@ -328,3 +329,39 @@ def test_command_with_something_wrong(capsys: pytest.CaptureFixture[str], tmp_pa
     assert "none.h5: no such trace; check the path" in capsys.readouterr().err
     assert run_cli("compare", "a.h5", "--methods", "magic", "--json") == 2
     assert "unknown method 'magic'; choose one of: volume" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- scripted hands
+@pytest.mark.compiled
+def test_a_peg_goes_into_its_hole_by_every_method(tmp_path: Path) -> None:
+    """400 N/m of the coupling times how far the hand goes further than the peg can."""
+    found = compare("peg-in-hole", ["volume", "penalty", "signorini"])
+    assert (found.source, found.recorded) == ("peg-in-hole", "volume")
+    assert len(found.runs) == 3
+    stops = dict(zip(("flat", "wall", "corner", "jam"), (6, 10, 12, 15), strict=True))
+    at = {name: round(1e3 * sum(s.seconds for s in PEG_IN_HOLE[:k])) for name, k in stops.items()}
+    for run in found.runs:
+        force = np.linalg.norm(run.trace["device.force"], axis=1)
+        assert force[at["flat"]] == pytest.approx(0.8, rel=0.1)
+        assert force[at["wall"]] == pytest.approx(1.2, rel=0.1)
+        assert force[at["corner"]] == pytest.approx(1.2 * math.sqrt(2.0), rel=0.2)
+        tool = run.trace["tool.position"]
+        assert tool[:, 2].min() == pytest.approx(0.035, abs=1e-3)
+        assert np.abs(tool[at["corner"], :2] - 0.003).max() < 0.8e-3  # the clearance
+        assert run.measures["peg"]["energy.least"] > -1e-6
+        assert run.trace.meta["faults"] == []
+        assert np.array_equal(run.trace["hand.position"], found.then["hand.position"])
+    # where nothing overlaps one lower edge is at a wall, and the other side at the rim
+    jammed = found.runs[2].trace[at["jam"] : at["jam"] + 1]
+    height, q = jammed["tool.position"][0, 2], jammed["tool.orientation"][0]
+    tilt = 2.0 * math.acos(q[0])
+    edge = height - 0.03 * math.cos(tilt) + 0.015 * math.sin(tilt)
+    across = (0.04 - edge) * math.tan(tilt) + 0.03 / math.cos(tilt)
+    assert across == pytest.approx(0.036, abs=1e-5)
+    assert found.runs[2].measures["peg"]["depth.peak"] < 1e-5
+
+
+@NOJIT
+def test_a_name_that_is_neither_a_file_nor_a_scripted_hand() -> None:
+    with pytest.raises(SceneError, match="no such trace, nor a scripted hand 'peg'"):
+        compare("peg")
