@@ -141,7 +141,7 @@ def boundary_of(shape: Shape) -> Boundary:
         SceneError: A compound of other things than boxes with common axes, or a mesh of too many
             faces.
     """
-    from tangere.geometry import flat_boundary
+    from tangere.geometry import curved_boundary, flat_boundary
 
     if isinstance(shape, Box | Convex):
         return flat_boundary.of_convex(shape.parts()[0])
@@ -149,7 +149,7 @@ def boundary_of(shape: Shape) -> Boundary:
         return flat_boundary.of_mesh(shape)
     if isinstance(shape, Compound):
         return flat_boundary.of_boxes(shape)
-    raise SceneError(f"boundary: {type(shape).__name__} has no flat faces alone")
+    return curved_boundary.of_curved(shape)
 
 
 def half_space(normal: ArrayLike = (0.0, 0.0, 1.0), height: float = 0.0) -> Boundary:
