@@ -26,8 +26,9 @@ from tangere.geometry.boundary import (
     boundary_of,
 )
 from tangere.geometry.curved_boundary import profile_of
-from tangere.geometry.curved_solid import CurvedSolid
-from tangere.geometry.shapes import Capsule, Cone, Cylinder, Shape, Sphere
+from tangere.geometry.curved_solid import CurvedSolid, l_pipe
+from tangere.geometry.patches import patch_points, signed_distances
+from tangere.geometry.shapes import Capsule, Compound, Cone, Convex, Cylinder, Shape, Sphere
 from tangere.geometry.tetmesh import TetMesh
 
 Array = NDArray[np.float64]
@@ -151,7 +152,61 @@ def test_arcs_of_one_circle_are_one_face() -> None:
     np.testing.assert_allclose(boundary_of(Sphere(0.1)).elements.size[0], (0.1, -0.1, 0.1, 0.0))
 
 
+def test_rods_of_a_union_lose_what_is_inside() -> None:
+    """Two rods from a ball: no ends and no circles at the corner, and smooth sides remain."""
+    b = boundary_of(l_pipe(0.015, 0.15))
+    assert b.names == (
+        *("edge side end +z 1", "edge side end +z 2"),
+        *("side 1", "end +z 1", "side 2", "end +z 2", "ball"),
+    )
+    e = b.elements
+    ends = e.frame[[b.index("end +z 1"), b.index("end +z 2")]]
+    np.testing.assert_allclose(ends[:, :, 3], [(0.15, 0, 0), (0, 0.15, 0)], atol=1e-15)
+    np.testing.assert_allclose(ends[:, :, 2], [(1, 0, 0), (0, 1, 0)], atol=1e-15)
+    for k in b.of_dimension(FACE):
+        assert all(k in b.above(int(edge)) for edge in b.below(int(k)))
+    assert [len(b.below(b.index(name))) for name in ("side 1", "side 2", "ball")] == [1, 1, 0]
+    x, _, _, _ = distance(b, b.index("side 1"), np.array([0.1, 0.0, 0.02]))
+    assert x == pytest.approx(0.005, abs=1e-15)
+
+
+def test_a_rod_through_a_ball_keeps_all_that_sticks_out() -> None:
+    upright = (1.0, 0.0, 0.0, 0.0)
+    pin = Compound([Compound([Cylinder(0.1, 1.0)], [((0, 0, 0.1), upright)]), Sphere(0.3)],
+                   [((0, 0, 0), upright)] * 2)  # fmt: skip
+    assert len(boundary_of(pin)) == 6
+    inner = Compound([Sphere(0.1), Sphere(0.3)], [((0.1, 0, 0), upright), ((0, 0, 0), upright)])
+    assert boundary_of(inner).names == ("ball",)
+
+
+@EVERY
+def test_signed_distance_of_a_profile(name: str) -> None:
+    """A little off each piece, inside and outside."""
+    pieces = profile_of(SHAPES[name])
+    for piece in pieces:
+        share = np.array([0.2, 0.7])
+        at, way = piece.at(share), piece.rate(share)
+        out = np.column_stack((way[:, 1], -way[:, 0])) / np.hypot(*way.T)[:, None]
+        for step in (1e-4, -1e-4):
+            r, z = (at + step * out).T
+            points = np.column_stack((0.6 * r, -0.8 * r, z))
+            np.testing.assert_allclose(signed_distances(pieces, points), step, atol=2e-6)
+
+
+@EVERY
+def test_points_of_a_patch_are_on_it(name: str) -> None:
+    b = boundary_of(SHAPES[name])
+    for k in range(len(b)):
+        for x in patch_points(b.elements, k)[::5]:
+            d, _, limit, _ = distance(b, k, x)
+            assert abs(d) < 1e-13
+            assert limit < 0 or abs(d) < 1e-9
+
+
 def test_what_has_no_elements_is_refused() -> None:
     corners = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
-    with pytest.raises(SceneError, match="TetMesh"):
+    with pytest.raises(SceneError, match="TetMesh is no solid of revolution"):
         boundary_of(TetMesh(corners, ((0, 1, 2, 3),)))
+    upright = (1.0, 0.0, 0.0, 0.0)
+    with pytest.raises(SceneError, match="Convex is no solid of revolution"):
+        boundary_of(Compound([Convex(corners), Sphere(1.0)], [((0, 0, 0), upright)] * 2))

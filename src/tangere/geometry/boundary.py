@@ -138,8 +138,8 @@ def boundary_of(shape: Shape) -> Boundary:
     """The exact boundary of a shape in the shape's frame.
 
     Raises:
-        SceneError: A compound of other things than boxes with common axes, or a mesh of too many
-            faces.
+        SceneError: A compound of other things than boxes with common axes or solids of revolution,
+            or a mesh of too many faces.
     """
     from tangere.geometry import curved_boundary, flat_boundary
 
@@ -148,7 +148,8 @@ def boundary_of(shape: Shape) -> Boundary:
     if isinstance(shape, Mesh):
         return flat_boundary.of_mesh(shape)
     if isinstance(shape, Compound):
-        return flat_boundary.of_boxes(shape)
+        flat = flat_boundary.has_boxes(shape)
+        return flat_boundary.of_boxes(shape) if flat else curved_boundary.of_union(shape)
     return curved_boundary.of_curved(shape)
 
 

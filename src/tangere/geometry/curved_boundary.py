@@ -8,7 +8,7 @@ nothing where the surface is smooth. What bounds a face comes in the order of th
 from __future__ import annotations
 
 from math import hypot, pi
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,9 +31,13 @@ from tangere.geometry.boundary import (
     made,
 )
 from tangere.geometry.curved_solid import CurvedSolid
-from tangere.geometry.shapes import Capsule, Cone, Cylinder, Shape, Sphere
-from tangere.maths.vec import IntArray
+from tangere.geometry.patches import patch_points, signed_distances
+from tangere.geometry.shapes import Capsule, Compound, Cone, Cylinder, Shape, Sphere
+from tangere.maths.rotations import rotation_of
+from tangere.maths.vec import Array, IntArray
 
+# Points outside a solid by less than this share of all sizes are on it.
+BURIED = 1e-6
 # Names of faces that have none of their own: solid inside, hollow.
 NAMES = {
     CYLINDER: ("side", "bore"),
@@ -59,6 +63,56 @@ class _Face(NamedTuple):
 def of_curved(shape: Shape) -> Boundary:
     """The boundary of a sphere, cylinder, capsule, cone or curved solid."""
     return _of_profile(_merged(list(profile_of(shape))))
+
+
+def of_union(shape: Compound) -> Boundary:
+    """The boundary of overlapping solids of revolution, each at its pose.
+
+    Elements that are inside another solid, or on it, are left out; those that are so in part stay
+    whole, and the curves in which two faces cut each other are not among the elements.
+    """
+    solids = _solids_in(shape, np.eye(3), np.zeros(3))
+    found = [of_curved(solid).moved(turn, position) for solid, turn, position in solids]
+    near = BURIED * max(float(np.abs(b.elements.frame[:, :, 3]).max() + b.elements.size.max())
+                        for b in found)  # fmt: skip
+    kept: list[tuple[int, int]] = []
+    for i, boundary in enumerate(found):
+        for k in range(len(boundary)):
+            points = patch_points(boundary.elements, k)
+            inside = np.zeros(len(points), bool)
+            for j, (solid, turn, position) in enumerate(solids):
+                if j != i:
+                    local = (points - position) @ turn
+                    inside |= signed_distances(profile_of(solid), local) <= near
+            if not inside.all():
+                kept.append((i, k))
+    kept.sort(key=lambda at: int(found[at[0]].elements.dimension[at[1]]))  # vertices first
+    number = {at: n for n, at in enumerate(kept)}
+    below, above = (
+        [
+            [number[i, int(x)] for x in getattr(found[i], side)(k) if (i, int(x)) in number]
+            for i, k in kept
+        ]
+        for side in ("below", "above")
+    )
+    arrays = {
+        name: np.array([getattr(found[i].elements, name)[k] for i, k in kept])
+        for name in ("dimension", "kind", "frame", "size", "side", "convexity")
+    }
+    return made(
+        _elements(arrays, below, above), tuple(_unique([found[i].names[k] for i, k in kept]))
+    )
+
+
+def _solids_in(shape: Shape, rotation: Array, position: Array) -> list[tuple[Shape, Array, Array]]:
+    if not isinstance(shape, Compound):
+        profile_of(shape)  # refused here if it is none
+        return [(shape, rotation, position)]
+    return [
+        solid
+        for part, (at, turn) in zip(shape.shapes, shape.poses, strict=True)
+        for solid in _solids_in(part, rotation @ rotation_of(turn), position + rotation @ at)
+    ]
 
 
 def profile_of(shape: Shape) -> tuple[Piece, ...]:
@@ -150,24 +204,25 @@ def _of_profile(pieces: list[Piece]) -> Boundary:
         frame[k, :, :3] = np.eye(3) if face.up else np.diag([1.0, -1.0, -1.0])
         frame[k, 2, 3] = face.height
     dimension = np.repeat([VERTEX, EDGE, FACE], (len(apexes), len(joints), len(faces)))
+    arrays = {"dimension": dimension.astype(np.int8), "kind": kind, "frame": frame, "size": size,
+              "side": side, "convexity": convexity}  # fmt: skip
+    return made(_elements(arrays, below, above), (*vertex_names, *edge_names, *names))
+
+
+def _elements(arrays: dict[str, Any], below: list[list[int]], above: list[list[int]]) -> Elements:
+    """Elements without loops."""
     below_start, below_flat = _packed(below)
     above_start, above_flat = _packed(above)
-    elements = Elements(
-        dimension=dimension.astype(np.int8),
-        kind=kind,
-        frame=frame,
-        size=size,
-        side=side,
-        convexity=convexity,
+    return Elements(
+        **arrays,
         below_start=below_start,
         below=below_flat,
         above_start=above_start,
         above=above_flat,
-        face_loops=np.zeros(count + 1, np.int32),
+        face_loops=np.zeros(len(below) + 1, np.int32),
         loop_start=np.zeros(1, np.int32),
         loop_points=np.zeros((0, 2)),
     )
-    return made(elements, (*vertex_names, *edge_names, *names))
 
 
 def _apexes(pieces: list[Piece]) -> list[tuple[int, int, float, int]]:
