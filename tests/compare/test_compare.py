@@ -20,11 +20,11 @@ from tangere import cli
 from tangere.compare.choices import choices
 from tangere.compare.comparison import Comparison, Run, compare
 from tangere.compare.hands import PEG_IN_HOLE
-from tangere.compare.measures import MEASURES, formations, measured, times_of
+from tangere.compare.measures import FORMATION, MEASURES, formations, measured, times_of
 from tangere.compare.report import lines_of, write
 from tangere.contact.method import methods
 from tangere.errors import SceneError
-from tangere.haptics.layout import ROW_PLANES, ROW_USER
+from tangere.haptics.layout import ROW_PLANES
 from tangere.session.replay import replay
 from tangere.trace.trace import Trace
 
@@ -69,18 +69,25 @@ def test_choices_that_are_refused(given: list[str], words: str) -> None:
 
 
 # ---------------------------------------------------------------- measures
+class Telling(Trace):
+    """One whose number of contacts is that of a formation, too."""
+
+    def __contains__(self, name: object) -> bool:
+        return name == FORMATION or super().__contains__(name)
+
+    def __getitem__(self, what: Any) -> Any:
+        return super().__getitem__("contact.count" if what == FORMATION else what)
+
+
 def swinging() -> Trace:
     """A hand that swings by 10 mm at 2 Hz on a spring of 100 N/m, for two periods.
 
-    It touches in the second of each four quarters, one contact first and then two; in a column of
-    the user's own it tells a formation.
+    It touches in the second of each four quarters, one contact first and then two.
     """
     rows = spring_rows(1001)
     quarter = (rows[:, 0] * 8).astype(int)
     rows[:, ROW_PLANES] = np.where(quarter % 4 == 1, 1 + (rows[:, 0] * 16).astype(int) % 2, 0)
-    rows[:, ROW_USER] = rows[:, ROW_PLANES]
-    known = meta(columns={"tool": ["contact.formation"]}, formations=["free", "face-vertex"])
-    return Trace(rows, known)
+    return Telling(rows, meta(formations=["free", "face-vertex"]))
 
 
 @NOJIT
@@ -120,6 +127,7 @@ def test_formations_have_the_names_that_the_trace_gives_them() -> None:
     found = formations(swinging())
     assert [name for _, name in found] == ["free", "face-vertex", "formation 2"] * 2 + ["free"]
     assert [time for time, _ in found[:3]] == pytest.approx([0.0, 0.125, 0.1875], abs=1.5e-3)
+    assert formations(Telling(spring_rows(10), meta())) == []  # without names it tells none
     assert formations(Trace(spring_rows(10), meta())) == []
     assert math.isnan(measured(Trace(spring_rows(100), meta()))["formation.changes"])
 

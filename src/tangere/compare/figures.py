@@ -123,7 +123,7 @@ def _formations(comparison: Comparison, tool: str) -> Figure:
     figure, panels = canvas(
         f"Contact formations of the {_whose(comparison, tool)}, of the methods that name them.",
         rows=len(runs),
-        size=(7.6, len(runs) * (0.8 + 0.28 * len(names))),
+        size=(8.6, len(runs) * (0.8 + 0.24 * len(names))),
     )
     for axes, run in zip(panels, runs, strict=True):
         one = run.trace.of(tool)
@@ -133,7 +133,7 @@ def _formations(comparison: Comparison, tool: str) -> Figure:
             k = names.index(name)
             bar = (start, max(end - start, 1.0 / one.rate))
             axes.broken_barh([bar], (k - 0.35, 0.7), color=OTHERS[k % len(OTHERS)])
-        axes.set_yticks(range(len(names)), names)
+        axes.set_yticks(range(len(names)), names, fontsize=7.5)
         axes.set_title(run.label)
         axes.margins(x=0.0)
     panels[-1].set_xlabel("time [s]")
