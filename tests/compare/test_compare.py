@@ -21,7 +21,7 @@ from tangere.compare.choices import choices
 from tangere.compare.comparison import Comparison, Run, compare
 from tangere.compare.hands import PEG_IN_HOLE
 from tangere.compare.measures import FORMATION, MEASURES, formations, measured, times_of
-from tangere.compare.report import lines_of, write
+from tangere.compare.report import lines_of, show, write
 from tangere.contact.method import methods
 from tangere.errors import SceneError
 from tangere.haptics.layout import ROW_PLANES
@@ -199,6 +199,33 @@ def test_what_nobody_measured_has_no_line(tmp_path: Path) -> None:
     plain = found.as_json()
     assert plain["methods"][0]["tools"]["tool"]["formation.changes"] is None
     json.dumps(plain, allow_nan=False)
+
+
+@NOJIT
+def test_two_hands_have_a_table_and_figures_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tools = ("left/hand", "right")
+    rows = np.hstack([spring_rows(400), spring_rows(400, k=200.0)])
+    named = {**meta(), "settings": {tool: meta()["settings"]["tool"] for tool in tools}}
+    trace = Trace(rows, named, tools)
+    run = replace(
+        made_up().runs[0],
+        trace=trace,
+        measures={tool: measured(trace.of(tool)) for tool in tools},
+        formations={},
+    )
+    found = Comparison("", trace, (run,), {}, 1e-3)
+    page = write(found, tmp_path).read_text(encoding="utf-8")
+    assert "What left/hand felt" in page
+    assert {path.name for path in tmp_path.glob("*.png")} == {
+        "felt-1.png", "felt-2.png", "times.png", "wrenches-1.png", "wrenches-2.png",
+    }  # fmt: skip
+    show(found)
+    out = capsys.readouterr().out
+    peaks = [line.split()[-2] for line in out.splitlines() if line.startswith("force on the hand")]
+    assert peaks == ["1", "2"]
+    assert out.count("contact update, median") == 1
 
 
 # ---------------------------------------------------------------- runs

@@ -28,11 +28,11 @@ AXES = (("x", "#a33b3b"), ("y", "#3f8f5a"), ("z", "#2f6f9f"))
 
 
 def figures_of(comparison: Comparison) -> list[tuple[str, Figure]]:
-    """Every figure with the stem of its file; one of each kind per tool."""
+    """Every figure with the stem of its file; one of each kind per tool, by its number."""
     drawn: list[tuple[str, Figure]] = []
     tools = comparison.then.tools
-    for tool in tools:
-        tail = f"-{tool}" if len(tools) > 1 else ""
+    for number, tool in enumerate(tools, start=1):
+        tail = f"-{number}" if len(tools) > 1 else ""
         drawn.append((f"wrenches{tail}", _wrenches(comparison, tool)))
         drawn.append((f"felt{tail}", _felt(comparison, tool)))
         if any(tool in run.formations for run in comparison.runs):
