@@ -21,7 +21,7 @@ from tangere.geometry.axial_profile import (
     pieces_of,
     tangent_point,
 )
-from tangere.geometry.checks import positive
+from tangere.geometry.checks import integer, positive
 from tangere.geometry.curve import Curve
 from tangere.geometry.polyhedron import Moments, Polyhedron
 from tangere.geometry.shapes import Compound, Cylinder, Shape, Sphere
@@ -46,8 +46,8 @@ class CurvedSolid(Shape):
 
     def __post_init__(self) -> None:
         """Check that the profile bounds a solid."""
-        self._set(profile=checked_rows(self.profile, "CurvedSolid"))
-        self._check_count("facets", 8, 128)
+        object.__setattr__(self, "profile", checked_rows(self.profile, "CurvedSolid"))
+        object.__setattr__(self, "facets", integer(self.facets, "CurvedSolid facets", 8, 128))
         self.pieces  # noqa: B018 - a profile that bounds no solid is refused here
 
     @cached_property
