@@ -81,7 +81,7 @@ from tangere.maths.vec import Vec3, add, axpy, cross, dot, norm, scale, sub
 SLOW, SLOW_TURN = 2e-3, 0.02
 BLOCKED = 0.2  # share of the twist that the contacts let through, for a hand that presses
 # The start of a contact: slower has no direction; this close to the contact plane it is no impact
-# [m/s, cosine]; and a slide direction of its own is at least so long, or a force so large [N].
+# [m/s, cosine]; a slide direction is at least so long, the force it is taken from so large [N].
 NO_SPEED, GRAZING, NO_SLIDE, NO_FORCE = 1e-3, 0.035, 0.02, 0.01
 # A contact rolls: way over both surfaces of late [m], slip over way.
 LEAST_WAY, MOST_SLIP = 2e-5, 0.15
@@ -151,6 +151,7 @@ def start(law: PtrF8, press: float, n: Vec3, v: Vec3, g: Vec3) -> tuple[Vec3, Ve
     b = dot(u, n)
     u_t = axpy(-b, n, u)
     f_v = -(press + g_n) / b if b < -GRAZING else 0.0
+    f_v *= min(1.0, speed / NO_SPEED - 1.0)  # sets in where the direction does
     if law[LAW_CLAMP] == 1.0:
         f_v = max(0.0, f_v)
     need = sub(scale(-f_v, u_t), g_t)

@@ -36,7 +36,7 @@ from tangere.contact.formation.columns import (
 )
 from tangere.contact.formation.motion import MO_QUICK_TWIST
 from tangere.contact.formation.regions import NPT, PT_GAP, PT_WEIGHT, spread
-from tangere.maths.vec import Vec3, add, axpy, cross, dot, norm, scale, sub
+from tangere.maths.vec import Vec3, add, axpy, cross, dot, scale, sub
 
 # Share of the layer over which a smooth damper sets in.
 SOFT_START = 0.2
@@ -70,11 +70,12 @@ def press(law: PtrF8, state: PtrF8, row: PtrF8, out: PtrF8, c: Vec3) -> None:
         torque = scale(total, cross(sub(x, c), n))
         depth2 = max(0.0, law[LAW_LAYER] - row[PC_GAP]) ** 2
     out[OUT_STORED] = 0.5 * law[LAW_K] * depth2
-    size = 0.0
+    size2 = 0.0
     for j in range(int(row[PC_COUNT]) if count > 1 else 0):
-        size = max(size, norm(sub(vec(row, PC_POLYGON + 3 * j), centre)))
+        arm = sub(vec(row, PC_POLYGON + 3 * j), centre)
+        size2 = max(size2, dot(arm, arm))
     out[OUT_NORMAL_FORCE], out[OUT_GAP_RATE] = total, rate
-    out[OUT_SIZE], out[OUT_SPREAD] = size, sqrt(mean2)
+    out[OUT_SIZE], out[OUT_SPREAD] = sqrt(size2), sqrt(mean2)
     put(out, OUT_POINT, x)
     put(out, OUT_PRESS, scale(total, n))
     put(out, OUT_PRESS + 3, torque)

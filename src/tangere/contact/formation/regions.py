@@ -114,6 +114,7 @@ def turning_friction(row: PtrF8, size: float, v: Vec3, w: float) -> tuple[Vec3, 
     n, here = vec(row, PC_NORMAL), vec(row, PC_POINT)
     o = axpy(1.0 / w, cross(n, v), here)
     out, moment, total = (0.0, 0.0, 0.0), 0.0, 0.0
+    r1 = norm(sub(vec(row, PC_POLYGON), o))
     for i in range(count if count > 2 else 1):
         p = vec(row, PC_POLYGON + 3 * i)
         edge = sub(vec(row, PC_POLYGON + 3 * (i + 1 if i + 1 < count else 0)), p)
@@ -125,7 +126,7 @@ def turning_friction(row: PtrF8, size: float, v: Vec3, w: float) -> tuple[Vec3, 
         p = sub(p, o)
         h, s0 = dot(p, m), dot(p, t)
         s1 = s0 + length
-        r0, r1 = sqrt(h * h + s0 * s0), sqrt(h * h + s1 * s1)
+        r0, r1 = r1, sqrt(h * h + s1 * s1)
         turned = _arsinh(h, s0, s1, r0, r1)
         if count > 2:
             part = axpy(0.5 * h * (r1 - r0), t, scale(0.5 * h * h * turned, m))
@@ -168,11 +169,12 @@ def from_region(p: Vec3, row: PtrF8) -> float:
         way = sub(p, q)
         length2 = dot(edge, edge)
         t = min(1.0, max(0.0, dot(way, edge) / length2)) if length2 > 0.0 else 0.0
-        least = min(least, norm(axpy(-t, edge, way)))
+        left = axpy(-t, edge, way)
+        least = min(least, dot(left, left))
         height = abs(dot(n, way))
         if dot(cross(edge, way), n) < 0.0:
             inside = False
-    return height if inside else least
+    return height if inside else sqrt(least)
 
 
 @kernel
