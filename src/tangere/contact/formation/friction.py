@@ -65,6 +65,7 @@ from tangere.contact.formation.columns import (
     ROLL,
     SLIP,
     STICK,
+    put,
     vec,
 )
 from tangere.contact.formation.motion_type import IS_CHANGED, Frame
@@ -358,3 +359,18 @@ def slide(law: PtrF8, row: PtrF8, out: PtrF8) -> tuple[Vec3, float]:
     limit = law[LAW_MU_KINETIC] * out[OUT_NORMAL_FORCE] * min(1.0, _rim_speed(out) / SLOW)
     force, torque = turning_friction(row, out[OUT_SIZE], v, w)
     return scale(limit, force), limit * torque
+
+
+@kernel
+def drag(law: PtrF8, force: Vec3, torque: float, out: PtrF8) -> None:
+    """Let the anchor of a contact that slips follow: its springs carry that force, if they can.
+
+    They never stretch by more than A has slipped, as that would be energy from nowhere.
+    """
+    k, spread2 = law[LAW_KP], out[OUT_SPREAD] ** 2
+    stretch = scale(-1.0 / k, force)
+    had, size = norm(vec(out, OUT_STRETCH)), norm(stretch)
+    put(out, OUT_STRETCH, scale(had / size if size > had else 1.0, stretch))
+    turned = -torque / (k * spread2) if spread2 > 0.0 else 0.0
+    most = abs(out[OUT_TURN])
+    out[OUT_TURN] = min(most, max(-most, turned))

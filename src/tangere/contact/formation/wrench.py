@@ -105,6 +105,7 @@ from tangere.contact.formation.columns import (
 from tangere.contact.formation.friction import (
     admissible,
     case_of,
+    drag,
     hold,
     is_static,
     prior_force,
@@ -336,13 +337,12 @@ def _rub(law: PtrF8, f: Frame, count: int, c: Vec3, verdict: PtrI8) -> bool:
         row, out = off(f.rows, NPC * i), off(f.out, NOUT * i)
         n, x = vec(row, PC_NORMAL), vec(out, OUT_POINT)
         was = int(out[OUT_STATE])
-        spread2 = out[OUT_SPREAD] ** 2
         if f.fate[i] == IS_NEW or f.fate[i] == IS_FIRST:
             force = vec(out, OUT_FRICTION)
             torque = cross(sub(x, c), force)
             out[OUT_STATE] = verdict[i]
-            put(out, OUT_STRETCH, scale(-1.0 / law[LAW_KP], force))
-            out[OUT_TURN] = 0.0
+            stretch = -1.0 / law[LAW_KP] if verdict[i] == STICK else 0.0
+            put(out, OUT_STRETCH, scale(stretch, force))
         else:
             held = verdict[i] != SLIP or (was != SLIP and law[LAW_PRINTED] == 0.0)
             force, spin, holds = hold(law, n, out)
@@ -351,8 +351,7 @@ def _rub(law: PtrF8, f: Frame, count: int, c: Vec3, verdict: PtrI8) -> bool:
             else:
                 out[OUT_STATE] = SLIP
                 force, spin = slide(law, row, out)
-                put(out, OUT_STRETCH, scale(-1.0 / law[LAW_KP], force))
-                out[OUT_TURN] = -spin / (law[LAW_KP] * spread2) if spread2 > 0.0 else 0.0
+                drag(law, force, spin, out)
             torque = axpy(spin, n, cross(sub(x, c), force))
             switched = switched or (was == SLIP) != (out[OUT_STATE] == SLIP)
         put(out, OUT_FRICTION, force)
