@@ -387,9 +387,12 @@ def test_a_torque_about_the_contact_pushes_nothing_there() -> None:
     assert not out.any()
 
 
+BALL = ball()
+
+
 def begun(v: Array, g: Array, press: float = PRESS) -> Array:
     out = np.zeros(3)
-    start_of(ball().law, press, v, g, out)
+    start_of(BALL.law, press, v, g, out)
     return out
 
 
