@@ -19,7 +19,6 @@ HOME = {
     "Compound": "geometry.shapes",
     "Cone": "geometry.shapes",
     "Convex": "geometry.shapes",
-    "CurvedSolid": "geometry.curved_solid",
     "Cylinder": "geometry.shapes",
     "DeviceError": "errors",
     "DirectCoupling": "haptics.coupling",
@@ -56,7 +55,6 @@ __all__ = [
     "Compound",
     "Cone",
     "Convex",
-    "CurvedSolid",
     "Cylinder",
     "DeviceError",
     "DirectCoupling",
@@ -97,7 +95,6 @@ if TYPE_CHECKING:
     from tangere.contact.volume.method import Volume
     from tangere.errors import DeviceError, SceneError
     from tangere.friction.solver import solve_friction
-    from tangere.geometry.curved_solid import CurvedSolid
     from tangere.geometry.files import load
     from tangere.geometry.shapes import (
         Box,

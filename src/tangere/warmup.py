@@ -43,6 +43,7 @@ def jobs() -> Mapping[str, Callable[[], object]]:
         "fields": query_fields,
         "exact": query_exact,
         "levels": query_levels,
+        "formations": find_formation,
         "session": touch_floor,
         **{f"method {name}": methods[name].warm_up for name in methods},
     }
@@ -60,6 +61,7 @@ APART = (
     "friction",
     "fields",
     "levels",
+    "formations",
     "explicit step",
 )
 
@@ -198,6 +200,15 @@ def query_levels() -> None:
     levels = build(vertices, triangles.astype(np.int64))
     pose = np.array([0.0, 0.0, BLOCK[2], *UPRIGHT])
     contacts_at(pair_of(levels, levels), pose, 1e-3, 1e-4)
+
+
+def find_formation() -> None:
+    """The contact formation of a box on a box."""
+    from tangere.contact.formation.identify import Formations
+    from tangere.geometry.boundary import boundary_of
+
+    box = boundary_of(tg.Box(BLOCK))
+    Formations(box, [(box, ((0.0, 0.0, 0.0), UPRIGHT))]).find((0.0, 0.0, BLOCK[2]), UPRIGHT)
 
 
 def _explicit_step() -> None:

@@ -1,0 +1,32 @@
+"""Readable names of principal contacts and formations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tangere.contact.formation.columns import PC_A, PC_B, PC_BODY
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tangere.geometry.boundary import Boundary
+    from tangere.maths.vec import Array
+
+
+def contact_name(row: Array, boundaries: Sequence[Boundary], names: Sequence[str]) -> str:
+    """What touches what: "peg face -z on block face +z".
+
+    Args:
+        row: Of the contact, see `columns`.
+        boundaries: Of the held body, then of the fixed ones.
+        names: Of these bodies.
+    """
+    body = 1 + int(row[PC_BODY])
+    held = boundaries[0].names[int(row[PC_A])]
+    other = boundaries[body].names[int(row[PC_B])]
+    return f"{names[0]} {held} on {names[body]} {other}"
+
+
+def formation_name(contacts: Sequence[str]) -> str:
+    """One text for a whole formation."""
+    return " and ".join(contacts) or "free"
