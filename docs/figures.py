@@ -6,6 +6,7 @@ writes them all; they carry no number that is typed by hand. One shows a stored 
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import tangere as tg
+from tangere.compare.comparison import compare
+from tangere.compare.figures import figures_of
 from tangere.experiments.figures import COLOURS, FAINT, INK, canvas
 from tangere.fem.grids import box_grid
 from tangere.maths.vec import Array
@@ -475,6 +478,15 @@ def friction_growth() -> Figure:
     return figure
 
 
+# ---------------------------------------------------------------- a comparison
+
+
+@functools.cache
+def peg_by_three() -> dict[str, Figure]:
+    """What `tangere compare peg-in-hole --methods volume,penalty,signorini` draws."""
+    return dict(figures_of(compare("peg-in-hole", ("volume", "penalty", "signorini"))))
+
+
 FIGURES: dict[str, Callable[[], Figure]] = {
     "contact-volume": contact_volume,
     "traction": traction,
@@ -483,4 +495,6 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "free-rotation": free_rotation,
     "friction-growth": friction_growth,
     "soft-contact": soft_contact,
+    "compare-wrenches": lambda: peg_by_three()["wrenches"],
+    "compare-felt": lambda: peg_by_three()["felt"],
 }

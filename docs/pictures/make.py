@@ -54,6 +54,7 @@ PICTURES = {
     "blocks": Picture("blocks", 0.5),
     "two-hands": Picture("two-hands", 0.5),
     "peg-and-hole": Picture("peg-and-hole", 0.5),
+    "peg-in-hole": Picture("peg-in-hole", 1.0, way=(0.0, 0.0, -0.012)),
     "spoon-and-cup": Picture("spoon-and-cup", 0.5),
     "jaws": Picture("jaws", 1.0, way=(0.0, 0.0, -0.009)),
     "gear-box": Picture("gear-box", 1.0, way=(0.008, 0.0, -0.001)),

@@ -19,6 +19,7 @@ HOME = {
     "Compound": "geometry.shapes",
     "Cone": "geometry.shapes",
     "Convex": "geometry.shapes",
+    "CurvedSolid": "geometry.curved_solid",
     "Cylinder": "geometry.shapes",
     "DeviceError": "errors",
     "DirectCoupling": "haptics.coupling",
@@ -55,6 +56,7 @@ __all__ = [
     "Compound",
     "Cone",
     "Convex",
+    "CurvedSolid",
     "Cylinder",
     "DeviceError",
     "DirectCoupling",
@@ -95,6 +97,7 @@ if TYPE_CHECKING:
     from tangere.contact.volume.method import Volume
     from tangere.errors import DeviceError, SceneError
     from tangere.friction.solver import solve_friction
+    from tangere.geometry.curved_solid import CurvedSolid
     from tangere.geometry.files import load
     from tangere.geometry.shapes import (
         Box,

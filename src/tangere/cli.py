@@ -353,17 +353,16 @@ def replay(
 
 @app.command(cls=NamesMethods)
 def compare(
-    trace: Annotated[Path, typer.Argument(help="A recorded session (.h5).")],
+    trace: Annotated[Path, typer.Argument(help="A recorded session, or scripted: peg-in-hole.")],
     methods: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME,NAME:OPTION=VALUE,...",
-            help="Of METHODS, with options where wanted; default all.",
-        ),
+        str, typer.Option(metavar="NAME,NAME:OPTION=VALUE,…", help="Of METHODS; default: all.")
     ] = "",
     out: Annotated[
         Path | None,
         typer.Option(help="Folder of the report; default `comparison`, with --json none."),
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option(help="Save what was compared, such as a scripted hand.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
@@ -377,6 +376,8 @@ def compare(
     with _bar("compare") as tell:
         found = run(trace, [name for name in methods.split(",") if name.strip()], tell=tell)
         page = None if folder is None else write(found, folder)
+        if record is not None:
+            found.then.save(record)
     if as_json:
         typer.echo(json.dumps(found.as_json(), indent=2))
         return

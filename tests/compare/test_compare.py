@@ -19,11 +19,12 @@ import tangere as tg
 from tangere import cli
 from tangere.compare.choices import choices
 from tangere.compare.comparison import Comparison, Run, compare
-from tangere.compare.measures import MEASURES, formations, measured, times_of
-from tangere.compare.report import lines_of, write
+from tangere.compare.hands import PEG_IN_HOLE
+from tangere.compare.measures import FORMATION, MEASURES, formations, measured, times_of
+from tangere.compare.report import lines_of, show, write
 from tangere.contact.method import methods
 from tangere.errors import SceneError
-from tangere.haptics.layout import ROW_PLANES, ROW_USER
+from tangere.haptics.layout import ROW_PLANES
 from tangere.session.replay import replay
 from tangere.trace.trace import Trace
 
@@ -68,18 +69,25 @@ def test_choices_that_are_refused(given: list[str], words: str) -> None:
 
 
 # ---------------------------------------------------------------- measures
+class Telling(Trace):
+    """One whose number of contacts is that of a formation, too."""
+
+    def __contains__(self, name: object) -> bool:
+        return name == FORMATION or super().__contains__(name)
+
+    def __getitem__(self, what: Any) -> Any:
+        return super().__getitem__("contact.count" if what == FORMATION else what)
+
+
 def swinging() -> Trace:
     """A hand that swings by 10 mm at 2 Hz on a spring of 100 N/m, for two periods.
 
-    It touches in the second of each four quarters, one contact first and then two; in a column of
-    the user's own it tells a formation.
+    It touches in the second of each four quarters, one contact first and then two.
     """
     rows = spring_rows(1001)
     quarter = (rows[:, 0] * 8).astype(int)
     rows[:, ROW_PLANES] = np.where(quarter % 4 == 1, 1 + (rows[:, 0] * 16).astype(int) % 2, 0)
-    rows[:, ROW_USER] = rows[:, ROW_PLANES]
-    known = meta(columns={"tool": ["contact.formation"]}, formations=["free", "face-vertex"])
-    return Trace(rows, known)
+    return Telling(rows, meta(formations=["free", "face-vertex"]))
 
 
 @NOJIT
@@ -119,6 +127,7 @@ def test_formations_have_the_names_that_the_trace_gives_them() -> None:
     found = formations(swinging())
     assert [name for _, name in found] == ["free", "face-vertex", "formation 2"] * 2 + ["free"]
     assert [time for time, _ in found[:3]] == pytest.approx([0.0, 0.125, 0.1875], abs=1.5e-3)
+    assert formations(Telling(spring_rows(10), meta())) == []  # without names it tells none
     assert formations(Trace(spring_rows(10), meta())) == []
     assert math.isnan(measured(Trace(spring_rows(100), meta()))["formation.changes"])
 
@@ -190,6 +199,33 @@ def test_what_nobody_measured_has_no_line(tmp_path: Path) -> None:
     plain = found.as_json()
     assert plain["methods"][0]["tools"]["tool"]["formation.changes"] is None
     json.dumps(plain, allow_nan=False)
+
+
+@NOJIT
+def test_two_hands_have_a_table_and_figures_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tools = ("left/hand", "right")
+    rows = np.hstack([spring_rows(400), spring_rows(400, k=200.0)])
+    named = {**meta(), "settings": {tool: meta()["settings"]["tool"] for tool in tools}}
+    trace = Trace(rows, named, tools)
+    run = replace(
+        made_up().runs[0],
+        trace=trace,
+        measures={tool: measured(trace.of(tool)) for tool in tools},
+        formations={},
+    )
+    found = Comparison("", trace, (run,), {}, 1e-3)
+    page = write(found, tmp_path).read_text(encoding="utf-8")
+    assert "What left/hand felt" in page
+    assert {path.name for path in tmp_path.glob("*.png")} == {
+        "felt-1.png", "felt-2.png", "times.png", "wrenches-1.png", "wrenches-2.png",
+    }  # fmt: skip
+    show(found)
+    out = capsys.readouterr().out
+    peaks = [line.split()[-2] for line in out.splitlines() if line.startswith("force on the hand")]
+    assert peaks == ["1", "2"]
+    assert out.count("contact update, median") == 1
 
 
 # ---------------------------------------------------------------- runs
@@ -328,3 +364,39 @@ def test_command_with_something_wrong(capsys: pytest.CaptureFixture[str], tmp_pa
     assert "none.h5: no such trace; check the path" in capsys.readouterr().err
     assert run_cli("compare", "a.h5", "--methods", "magic", "--json") == 2
     assert "unknown method 'magic'; choose one of: volume" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- scripted hands
+@pytest.mark.compiled
+def test_a_peg_goes_into_its_hole_by_every_method(tmp_path: Path) -> None:
+    """400 N/m of the coupling times how far the hand goes further than the peg can."""
+    found = compare("peg-in-hole", ["volume", "penalty", "signorini"])
+    assert (found.source, found.recorded) == ("peg-in-hole", "volume")
+    assert len(found.runs) == 3
+    stops = dict(zip(("flat", "wall", "corner", "jam"), (6, 10, 12, 15), strict=True))
+    at = {name: round(1e3 * sum(s.seconds for s in PEG_IN_HOLE[:k])) for name, k in stops.items()}
+    for run in found.runs:
+        force = np.linalg.norm(run.trace["device.force"], axis=1)
+        assert force[at["flat"]] == pytest.approx(0.8, rel=0.1)
+        assert force[at["wall"]] == pytest.approx(1.2, rel=0.1)
+        assert force[at["corner"]] == pytest.approx(1.2 * math.sqrt(2.0), rel=0.2)
+        tool = run.trace["tool.position"]
+        assert tool[:, 2].min() == pytest.approx(0.035, abs=1e-3)
+        assert np.abs(tool[at["corner"], :2] - 0.003).max() < 0.8e-3  # the clearance
+        assert run.measures["peg"]["energy.least"] > -1e-6
+        assert run.trace.meta["faults"] == []
+        assert np.array_equal(run.trace["hand.position"], found.then["hand.position"])
+    # where nothing overlaps one lower edge is at a wall, and the other side at the rim
+    jammed = found.runs[2].trace[at["jam"] : at["jam"] + 1]
+    height, q = jammed["tool.position"][0, 2], jammed["tool.orientation"][0]
+    tilt = 2.0 * math.acos(q[0])
+    edge = height - 0.03 * math.cos(tilt) + 0.015 * math.sin(tilt)
+    across = (0.04 - edge) * math.tan(tilt) + 0.03 / math.cos(tilt)
+    assert across == pytest.approx(0.036, abs=1e-5)
+    assert found.runs[2].measures["peg"]["depth.peak"] < 1e-5
+
+
+@NOJIT
+def test_a_name_that_is_neither_a_file_nor_a_scripted_hand() -> None:
+    with pytest.raises(SceneError, match="no such trace, nor a scripted hand 'peg'"):
+        compare("peg")

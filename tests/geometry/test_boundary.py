@@ -171,7 +171,7 @@ def test_what_has_no_flat_boundary_is_refused() -> None:
     leaning = (0.9, 0.1, 0.0, 0.0)
     boxes = [tg.Box((1, 1, 1))] * 2
     for shape, why in (
-        (tg.Compound([tg.Sphere(1.0)], [((0, 0, 0), UPRIGHT)]), "Sphere"),
+        (tg.Compound([tg.Sphere(1.0), boxes[0]], [((0, 0, 0), UPRIGHT)] * 2), "Sphere"),
         (tg.Compound(boxes, [((0, 0, 0), UPRIGHT), ((1, 0, 0), leaning)]), "turned"),
         (tg.Compound(boxes, [((0, 0, 0), UPRIGHT), ((1, 1, 0), UPRIGHT)]), "meet at one edge"),
     ):

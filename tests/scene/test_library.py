@@ -15,7 +15,7 @@ from tangere.scene import library
 from tangere.scene.scene import Body, Floor, Scene
 
 EXPECTED = {
-    *("peg-and-hole", "pyramid", "spoon-and-cup", "two-hands"),
+    *("peg-and-hole", "peg-in-hole", "pyramid", "spoon-and-cup", "two-hands"),
     *("arch", "blocks", "block-tower", "card-house", "dominoes", "falling-cube", "heap"),
     *("mixed-shapes", "slope", "spinning-block", "spinning-top", "stick-slip", "wall"),
     *("clip", "soft-block", "table"),

@@ -17,7 +17,7 @@ normal have the gap of their limits, which may be positive.
 
 from __future__ import annotations
 
-from math import inf, isnan, nan
+from math import atan2, inf, isnan, nan
 from typing import NamedTuple
 
 from tangere._jit import kernel
@@ -174,6 +174,9 @@ def _nearest(a: Element, b: Element, place: float, inside: bool) -> Closest:
     """
     low, high = ball_range(a)
     t0 = low
+    if b.kind == PLANE and b.size[2] != 1.0 and a.kind != PARABOLOID:
+        t0 = _lowest(a, b.z, low, high)
+        high = t0
     best = _closest_at(a, b, t0)
     least = best.gap if not inside or best.limit_a == INSIDE else inf
     if not high > low:
@@ -206,6 +209,17 @@ def _nearest(a: Element, b: Element, place: float, inside: bool) -> Closest:
                 best, least = c, c.gap
         t0, gap0, slope0 = t1, gap1, slope1
     return Closest(least, *best[1:])
+
+
+@kernel
+def _lowest(a: Element, up: Vec3, low: float, high: float) -> float:
+    """Where a circle, torus, or straight element is lowest: φ' changes its sign once, or never."""
+    if a.kind in (CIRCLE, TORUS):
+        y, x = dot(a.y, up), dot(a.x, up)
+        return atan2(-y, -x) if max(abs(y), abs(x)) > FLAT else 0.0
+    _, _, way, rate = ball_at(a, low)
+    slope = dot(way, up) - rate
+    return low if slope > FLAT else high if slope < -FLAT else 0.5 * (low + high)
 
 
 @kernel

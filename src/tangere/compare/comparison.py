@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tangere.compare.choices import Choice, choices
+from tangere.compare.hands import record
 from tangere.compare.measures import Times, formations, measured, times_of
 from tangere.contact.method import methods as registry
 from tangere.errors import SceneError
@@ -116,7 +118,7 @@ def compare(
     """The recorded hand again under each method, on the virtual clock.
 
     Args:
-        trace: A recorded session, or its file.
+        trace: A recorded session, its file, or the name of a scripted hand (`hands.HANDS`).
         methods: Names, names with options such as "penalty:stiffness=4000", or options such as
             `Penalty(stiffness=4000.0)`; none: all that there are.
         tell: Told how far it is and with what.
@@ -127,7 +129,7 @@ def compare(
     """
     source = "" if isinstance(trace, Trace) else one_line(os.fspath(trace))
     chosen = choices(list(methods) or list(registry))
-    then = trace if isinstance(trace, Trace) else Trace.load(trace)
+    then = trace if isinstance(trace, Trace) else _found(Path(trace))
     try:
         hand = hand_of(then)
         scene_of(then)
@@ -150,6 +152,11 @@ def compare(
         why = "; ".join(f"{label}: {reason}" for label, reason in refused.items())
         raise SceneError(f"no method takes this scene; {why}")
     return Comparison(source, then, tuple(runs), refused, then.meta.get("period", 1) / then.rate)
+
+
+def _found(path: Path) -> Trace:
+    """The trace of a file, or what a scripted hand of that name does now."""
+    return record(path.name) if path.suffix == "" and not path.exists() else Trace.load(path)
 
 
 def _run(then: Trace, hand: Trace, choice: Choice, tell: Callable[[float], None]) -> Run:

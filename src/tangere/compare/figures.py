@@ -28,11 +28,11 @@ AXES = (("x", "#a33b3b"), ("y", "#3f8f5a"), ("z", "#2f6f9f"))
 
 
 def figures_of(comparison: Comparison) -> list[tuple[str, Figure]]:
-    """Every figure with the stem of its file; one of each kind per tool."""
+    """Every figure with the stem of its file; one of each kind per tool, by its number."""
     drawn: list[tuple[str, Figure]] = []
     tools = comparison.then.tools
-    for tool in tools:
-        tail = f"-{tool}" if len(tools) > 1 else ""
+    for number, tool in enumerate(tools, start=1):
+        tail = f"-{number}" if len(tools) > 1 else ""
         drawn.append((f"wrenches{tail}", _wrenches(comparison, tool)))
         drawn.append((f"felt{tail}", _felt(comparison, tool)))
         if any(tool in run.formations for run in comparison.runs):
@@ -123,7 +123,7 @@ def _formations(comparison: Comparison, tool: str) -> Figure:
     figure, panels = canvas(
         f"Contact formations of the {_whose(comparison, tool)}, of the methods that name them.",
         rows=len(runs),
-        size=(7.6, len(runs) * (0.8 + 0.28 * len(names))),
+        size=(8.6, len(runs) * (0.8 + 0.24 * len(names))),
     )
     for axes, run in zip(panels, runs, strict=True):
         one = run.trace.of(tool)
@@ -133,7 +133,7 @@ def _formations(comparison: Comparison, tool: str) -> Figure:
             k = names.index(name)
             bar = (start, max(end - start, 1.0 / one.rate))
             axes.broken_barh([bar], (k - 0.35, 0.7), color=OTHERS[k % len(OTHERS)])
-        axes.set_yticks(range(len(names)), names)
+        axes.set_yticks(range(len(names)), names, fontsize=7.5)
         axes.set_title(run.label)
         axes.margins(x=0.0)
     panels[-1].set_xlabel("time [s]")

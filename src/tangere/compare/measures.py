@@ -36,11 +36,11 @@ def formations(trace: Trace) -> list[tuple[float, str]]:
 
     The column `contact.formation` counts in the names of `Trace.meta["formations"]`.
     """
-    if FORMATION not in trace or not len(trace):
+    names = list(trace.meta.get("formations", ()))
+    if not names or FORMATION not in trace or not len(trace):
         return []
     number = np.rint(trace[FORMATION]).astype(int)
     starts = np.concatenate(([0], np.flatnonzero(np.diff(number)) + 1))
-    names = list(trace.meta.get("formations", ()))
     return [
         (float(trace.time[k]), names[n] if 0 <= n < len(names) else f"formation {n}")
         for k, n in zip(starts.tolist(), number[starts].tolist(), strict=True)

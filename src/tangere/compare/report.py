@@ -20,6 +20,8 @@ from tangere.experiments.report import STYLE, number, own_ids
 # Units in which people read such numbers.
 SHOWN = {"m": (1e3, "mm"), "s": (1e6, "µs"), "J": (1e3, "mJ"), "N m": (1e3, "N mm")}
 
+WIDEST = max(len(measure.words) for measure in MEASURES)
+
 
 class Line(NamedTuple):
     """One line of the table: what, and a number for each method."""
@@ -51,18 +53,19 @@ def _cells(values: Sequence[float], unit: str) -> tuple[str, ...]:
 
 
 def show(comparison: Comparison) -> None:
-    """Print a table for each tool, methods side by side; then what was refused."""
+    """Print a table for each tool and one of times, methods side by side; then what was refused."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     console = Console(highlight=False)
-    for tool in comparison.then.tools:
+    tables = [(tool, lines_of(comparison, tool)) for tool in comparison.then.tools]
+    for title, lines in (*tables, ("time", time_lines_of(comparison))):
         table = Table(box=None, pad_edge=False, header_style="dim")
-        table.add_column(escape(tool), no_wrap=True)
+        table.add_column(escape(title), no_wrap=True, min_width=WIDEST)
         for run in comparison.runs:
-            table.add_column(escape(run.label), justify="right", overflow="fold")
-        for line in (*lines_of(comparison, tool), *time_lines_of(comparison)):
+            table.add_column(escape(run.label), justify="right", overflow="fold", min_width=12)
+        for line in lines:
             table.add_row(escape(line.words), *map(escape, line.cells))
         console.print(table)
     for label, why in comparison.refused.items():

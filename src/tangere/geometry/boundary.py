@@ -138,18 +138,19 @@ def boundary_of(shape: Shape) -> Boundary:
     """The exact boundary of a shape in the shape's frame.
 
     Raises:
-        SceneError: A compound of other things than boxes with common axes, or a mesh of too many
-            faces.
+        SceneError: A compound of other things than boxes with common axes or solids of revolution,
+            or a mesh of too many faces.
     """
-    from tangere.geometry import flat_boundary
+    from tangere.geometry import curved_boundary, flat_boundary
 
     if isinstance(shape, Box | Convex):
         return flat_boundary.of_convex(shape.parts()[0])
     if isinstance(shape, Mesh):
         return flat_boundary.of_mesh(shape)
     if isinstance(shape, Compound):
-        return flat_boundary.of_boxes(shape)
-    raise SceneError(f"boundary: {type(shape).__name__} has no flat faces alone")
+        flat = flat_boundary.has_boxes(shape)
+        return flat_boundary.of_boxes(shape) if flat else curved_boundary.of_union(shape)
+    return curved_boundary.of_curved(shape)
 
 
 def half_space(normal: ArrayLike = (0.0, 0.0, 1.0), height: float = 0.0) -> Boundary:

@@ -243,6 +243,13 @@ def _boxes_in(shape: Shape, rotation: Array, position: Array) -> list[tuple[Arra
     ]
 
 
+def has_boxes(shape: Compound) -> bool:
+    """Whether there is a box among the parts."""
+    return any(
+        isinstance(x, Box) or (isinstance(x, Compound) and has_boxes(x)) for x in shape.shapes
+    )
+
+
 def of_boxes(shape: Compound) -> Boundary:
     """The boundary of a compound of boxes with common axes, which may overlap.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tangere.errors import SceneError
 from tangere.geometry.curve import NC, Curve
+from tangere.geometry.curved_solid import CurvedSolid
 from tangere.geometry.polyhedron import Polyhedron
 from tangere.geometry.shapes import Compound, Convex, Mesh, Shape
 from tangere.geometry.tetmesh import TetMesh
@@ -161,7 +162,7 @@ def compile_scene(scene: Scene, *, whole: bool = False) -> Compiled:
 
 def is_whole(shape: Shape) -> bool:
     """Whether a shape may be more than one convex part, without taking it apart."""
-    return isinstance(shape, Compound | Mesh | TetMesh)
+    return isinstance(shape, Compound | CurvedSolid | Mesh | TetMesh)
 
 
 def _box_around(shape: Shape) -> Convex:

@@ -31,6 +31,7 @@ vertex numbers.
 
 Other shapes: `{kind = "sphere", radius}`, `{kind = "cylinder" | "capsule", radius, length}`,
 `{kind = "cone", radius, height}`, `{kind = "convex", vertices}`,
+`{kind = "curvedsolid", profile = [["start", r, z], ["line", r, z], ["arc", r, z, radius], ...]}`,
 `{kind = "mesh", vertices, faces}`, `{kind = "mesh", file, scale}` with the path relative to the
 scene file, `{kind = "tetmesh", vertices, tetrahedra}`, `{kind = "tetmesh", surface, edge_length}`
 with the surface of another shape, and
@@ -51,6 +52,7 @@ import numpy as np
 
 from tangere.errors import SceneError
 from tangere.geometry.checks import hint, one_line, same, show
+from tangere.geometry.curved_solid import CurvedSolid
 from tangere.geometry.disk_cache import write_whole
 from tangere.geometry.files import load
 from tangere.geometry.shapes import (
@@ -111,6 +113,7 @@ ROUND: dict[str, tuple[type[Shape], tuple[str, ...], tuple[str, ...]]] = {
     "cylinder": (Cylinder, ("radius", "length"), ("facets",)),
     "cone": (Cone, ("radius", "height"), ("facets",)),
     "capsule": (Capsule, ("radius", "length"), ("facets",)),
+    "curvedsolid": (CurvedSolid, ("profile",), ("facets",)),
 }
 COUNTED = {3: "three", 4: "four"}
 KINDS = ("box", *ROUND, "convex", "mesh", "tetmesh", "compound")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tangere.errors import SceneError
+from tangere.geometry.boundary import holed_block
 from tangere.geometry.checks import hint, integer, number, show
 from tangere.geometry.shapes import Box, Capsule, Compound, Cone, Convex, Cylinder, Mesh, Sphere
 from tangere.haptics.coupling import VirtualCoupling
@@ -169,6 +170,29 @@ def peg_and_hole() -> Scene:
         material=STEEL,
         coupling=FIRM_HAND,
         grip=(0.0, 0.0, 0.06),
+        name="peg",
+    )
+    return scene
+
+
+def peg_in_hole() -> Scene:
+    """A square peg of 30 x 30 x 60 mm in hand, above a hole 3 mm wider on each side."""
+    scene = Scene()
+    scene.add_floor(material=STEEL)
+    height, width = 0.04, 0.1
+    scene.add_body(
+        holed_block((width, width, height), (0.036, 0.036)),
+        position=(0.0, 0.0, 0.5 * height),
+        material=STEEL,
+        name="block",
+        fixed=True,
+    )
+    scene.add_tool(
+        Box((0.03, 0.03, 0.06)),
+        mass=0.1,
+        position=(-0.025, 0.0, 0.085),
+        material=STEEL,
+        coupling=FIRM_HAND,
         name="peg",
     )
     return scene
@@ -556,6 +580,7 @@ SCENES: dict[str, Entry] = {
     "mesh-bowl": Entry("ten concave bodies in a bowl, to stir with a stick", mesh_bowl, "penalty"),
     "mixed-shapes": Entry("one body of every kind of shape", mixed_shapes),
     "peg-and-hole": Entry("a peg in your hand and a hole 1 mm wider all round", peg_and_hole),
+    "peg-in-hole": Entry("a square peg in your hand and a hole 3 mm wider all round", peg_in_hole),
     "pyramid": Entry("a small pyramid of six blocks to push over", pyramid),
     "slope": Entry("four blocks of different friction on a slope", slope),
     "soft-block": Entry("a ball in your hand, to poke a block of jelly", soft_block, "signorini"),

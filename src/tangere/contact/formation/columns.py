@@ -7,6 +7,10 @@ finds them; the force model reads them and keeps one row of memory for each, fou
 
 from __future__ import annotations
 
+from tangere._jit import kernel
+from tangere._ptr import PtrF8
+from tangere.maths.vec import Vec3
+
 # Principal contacts at a time, and points of the region of one
 MOST_CONTACTS = 16
 MOST_POINTS = 16
@@ -30,37 +34,86 @@ POINT, LINE, PLANE = 0, 1, 2
 
 # ---------------------------------------------------------------- what is remembered
 MEM_USED = 0  # 0: the row is free
-MEM_ID, MEM_BODY, MEM_A, MEM_B = 1, 2, 3, 4
-MEM_BIRTH = 5  # when the contact began [s]
-MEM_SEEN = 6  # when it was there last [s]
-MEM_STATE = 7  # STICK or SLIP
-MEM_NORMAL = 8  # 3
-MEM_POINT = 11  # 3: point of A in the contact, in the world [m]
-MEM_LOCAL = 14  # 3: the same in the frame of A [m]
-MEM_STRETCH = 17  # 3: s, what A has slipped since its anchor, in the contact plane [m]
-MEM_PATH = 20  # 3: way of the contact over B of late [m]
-MEM_SLIP = 23  # 3: way of A's material over B at the contact of late [m]
-MEM_PRESS = 26  # 6: wrench of the normal force [N, N m]
-NMEM = 32
+MEM_ID = 1
+MEM_ROW = 2  # of the contact in the last pose
+MEM_BIRTH, MEM_SEEN = 3, 4  # when it began, when it was there last [s]
+MEM_STATE = 5  # STICK, SLIP or ROLL
+MEM_NORMAL = 6  # 3
+MEM_POINT = 9  # 3: point of A in the contact, in the world [m]
+MEM_LOCAL = 12  # 3: the same in the frame of A [m]
+MEM_STRETCH = 15  # 3: s, what A has slipped since its anchor, in the contact plane [m]
+MEM_TURN = 18  # θ, what A has turned about the normal since its anchor [rad]
+MEM_PATH = 19  # 3: way of the contact over B of late [m]
+MEM_SLIP = 22  # 3: way of A's material over B at the contact of late [m]
+MEM_PRESS = 25  # 6: wrench of the normal force on A [N, N m]
+NMEM = 31
 
 # ---------------------------------------------------------------- what came out
 OUT_STATE = 0  # STICK, SLIP or ROLL
-OUT_CASE = 1  # IMPACT: the contact is new; otherwise the case of the formation, see CASE_…
+OUT_CASE = 1  # CASE_IMPACT: the contact is new; otherwise the case of the formation
 OUT_NORMAL_FORCE = 2  # F_n [N]
 OUT_GAP_RATE = 3  # change of the gap [m/s]
-OUT_FRICTION = 4  # 3: F_cf [N]
-OUT_WRENCH = 7  # 6: on A, about its centre of mass [N, N m]
-OUT_STRETCH = 13  # 3: s [m]
-OUT_SLIP = 16  # 3: velocity of A's material at the contact, in the contact plane [m/s]
-OUT_NEED = 19  # 3: F_t, the friction that full stick would need when the contact began [N]
-OUT_IMPACT = 22  # F_v, along the velocity that the contact began with [N]
-OUT_POINTS = 23  # points that the friction acts at
-NOUT = 24
+OUT_POINT = 4  # 3: of A, above the point or centroid of the region [m]
+OUT_PRESS = 7  # 6: wrench of the normal force on A, about its centre of mass [N, N m]
+OUT_FRICTION = 13  # 6: of the friction F_cf
+OUT_STRETCH = 19  # 3: s [m]
+OUT_TURN = 22  # θ [rad]
+OUT_SLIP = 23  # 3: velocity of A's material at the contact, in the contact plane [m/s]
+OUT_SPIN = 26  # turning of A about the normal [rad/s]
+OUT_SIZE = 27  # from the centroid to the farthest point of the region [m]
+OUT_SPREAD = 28  # ρ: root of the mean square of that distance [m]
+OUT_NEED = 29  # 3: F_t, the friction that full stick would need when the contact began [N]
+OUT_IMPACT = 32  # F_v, along the velocity that the contact began with [N]
+OUT_STORED = 33  # energy of the normal spring [J]
+NOUT = 34
 
 STICK, SLIP, ROLL = 0, 1, 2
-# Cases of a formation that is kept, and of one that has just begun
+# Cases of a formation: none, of contacts that have just begun, and of one that is kept
 CASE_FREE, CASE_IMPACT, CASE_STATIC, CASE_ROLLING, CASE_PIVOT, CASE_SLIDING = 0, 1, 2, 3, 4, 5
 
 # Types of the motion before: no contact; the first contact; the formation is kept; a contact is
 # new; one has gone or become another
 FREE, FIRST, KEPT, GAINED, LOST = 0, 1, 2, 3, 4
+
+# ---------------------------------------------------------------- of all contacts together
+RES_WRENCH = 0  # 6: of all contacts on A, about its centre of mass [N, N m]
+RES_INERTIA = 6  # 6: −η (m a, I ω̇ + ω × I ω), not part of it
+RES_TYPE = 12  # FREE … LOST
+RES_CASE = 13  # CASE_…
+RES_COUNT = 14  # contacts
+RES_FRICTION = 15  # 6: of friction alone, before it fades over
+RES_FADE = 21  # 6: what is left of the wrench before the last change of formation or case
+RES_FADE_TIME = 27  # until it has gone [s]
+RES_WORK = 28  # that A has done against the contacts since the start [J]
+RES_STORED = 29  # energy of their springs [J]
+NRES = 30
+
+# ---------------------------------------------------------------- the law, and the body A
+LAW_K, LAW_D, LAW_KP = 0, 1, 2
+LAW_MU, LAW_MU_KINETIC = 3, 4
+LAW_LAYER = 5
+LAW_PER_POINT, LAW_SMOOTH, LAW_EFFECTIVE, LAW_CLAMP, LAW_PRINTED = 6, 7, 8, 9, 10  # 1: yes
+LAW_BLEND, LAW_FORCE_RATE, LAW_TORQUE_RATE = 11, 12, 13
+LAW_DEBOUNCE = 14
+LAW_BAND, LAW_ANGULAR_BAND = 15, 16
+LAW_ETA = 17
+LAW_MAX_FORCE, LAW_MAX_TORQUE = 18, 19  # infinite: no limit
+LAW_MASS = 20
+LAW_RADIUS = 21  # of A, that turns lengths into angles [m]
+LAW_LEAST_ARM = 22  # r_min [m]
+LAW_MEMORY = 23  # share of the ways of late that is left after one period
+LAW_INERTIA = 24  # 9: tensor about the centre of mass, axes of A [kg m²]
+LAW_INVERSE = 33  # 9
+NLAW = 42
+
+
+@kernel
+def vec(row: PtrF8, at: int) -> Vec3:
+    """Three numbers of a row."""
+    return (row[at], row[at + 1], row[at + 2])
+
+
+@kernel
+def put(row: PtrF8, at: int, a: Vec3) -> None:
+    """Three numbers into a row."""
+    row[at], row[at + 1], row[at + 2] = a[0], a[1], a[2]
