@@ -20,6 +20,10 @@ from tangere.compare.comparison import compare
 from tangere.compare.figures import figures_of
 from tangere.experiments.figures import COLOURS, FAINT, INK, canvas
 from tangere.fem.grids import box_grid
+from tangere.geometry.axial_profile import straightened
+from tangere.geometry.curved_solid import bowl, pen
+from tangere.geometry.outline import convex_ring
+from tangere.geometry.turned import convex_polygons
 from tangere.maths.vec import Array
 from tangere.simulation import SoftBodyState
 from tangere.steppers.soft_scene import condense_body
@@ -487,6 +491,55 @@ def peg_by_three() -> dict[str, Figure]:
     return dict(figures_of(compare("peg-in-hole", ("volume", "penalty", "signorini"))))
 
 
+def curved_solids() -> Figure:
+    """Profiles of a pen and a bowl with the faces that they make, and their convex pieces."""
+    figure, (left, right) = canvas(
+        "Left: the profiles of pen() and bowl(), about the axis (dash-dotted), with the name of "
+        "each face; dots are circles, those of the boundary's edges. Right: the pieces by which "
+        "the volume and point methods know them. The pen is a ball and a cylinder, both exact "
+        "(dark), and between them a hull; the bowl, hollow, is cut into 48 sectors, the profile "
+        "of each into convex polygons.",
+        columns=2,
+        size=(7.6, 3.6),
+    )
+    hollow = bowl()
+    stylus = pen(length=0.02)
+    lift = np.array([0.0, 0.004])
+    for axes in (left, right):
+        axes.axvline(0.0, color=INK, lw=0.7, ls="-.")
+        axes.set(xlim=(-6.0, 45.0), ylim=(-7.0, 40.0), xlabel="r [mm]", ylabel="z [mm]")
+        axes.set_aspect("equal")
+    share = np.linspace(0.0, 1.0, 60)
+    for solid, move, fill, edge in (
+        (hollow, np.zeros(2), BODY_A, "#8fa6b8"),
+        (stylus, lift, BODY_B, "#c9a36a"),
+    ):
+        way = 1e3 * (np.concatenate([p.at(share) for p in solid.pieces]) + move)
+        left.fill(way[:, 0], way[:, 1], facecolor=fill, edgecolor=edge, lw=1.4)
+        for piece in solid.pieces:
+            there = np.array([0.62])
+            (r, z), (dr, dz) = 1e3 * (piece.at(there)[0] + move), piece.rate(there)[0]
+            out = np.array([dz, -dr]) / math.hypot(dr, dz)
+            beside = {"ha": "left" if out[0] > -0.1 else "right", "va": "center", "fontsize": 8}
+            left.annotate(piece.name, (r, z), (r + 1.6 * out[0], z + 1.6 * out[1]), **beside)
+            if piece.end[0] > 0.0:
+                left.plot(*(1e3 * (np.array(piece.end) + move)), "o", color=INK, ms=3)
+    for polygon in convex_polygons(straightened(hollow.pieces, 2.0 * math.pi / hollow.facets)):
+        right.fill(*(1e3 * polygon.T), facecolor=BODY_A, edgecolor="#8fa6b8", lw=0.9)
+    for part, curve in zip(stylus.parts(), stylus.curves(), strict=True):
+        at = part.vertices[:, 2] + lift[1]
+        flat = np.column_stack((np.hypot(part.vertices[:, 0], part.vertices[:, 1]), at))
+        flat = np.vstack((flat, flat * (0.0, 1.0)))  # to the axis
+        if curve is not None and curve.half == 0.0:
+            angle = np.linspace(-0.5 * math.pi, 0.5 * math.pi, 60)
+            flat = curve.radius * np.column_stack((np.cos(angle), np.sin(angle)))
+            flat[:, 1] += curve.centre[2] + lift[1]
+        ring = convex_ring(1e3 * flat)
+        colour = BODY_B if curve is None else "#d9b274"
+        right.fill(ring[:, 0], ring[:, 1], facecolor=colour, edgecolor="#c9a36a", lw=0.9)
+    return figure
+
+
 FIGURES: dict[str, Callable[[], Figure]] = {
     "contact-volume": contact_volume,
     "traction": traction,
@@ -495,6 +548,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "free-rotation": free_rotation,
     "friction-growth": friction_growth,
     "soft-contact": soft_contact,
+    "curved-solids": curved_solids,
     "compare-wrenches": lambda: peg_by_three()["wrenches"],
     "compare-felt": lambda: peg_by_three()["felt"],
 }
