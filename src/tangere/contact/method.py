@@ -52,6 +52,8 @@ class Control:
     """Steppers with which it has an effect; None: with all."""
     held: bool = True
     """Whether it has an effect on a tool in a hand."""
+    step: bool = True
+    """Whether it has an effect where no hand holds anything."""
 
 
 def _never(options: Any) -> bool:
@@ -162,7 +164,7 @@ class Method:
         return [
             control
             for control in self.controls
-            if (control.held or not held)
+            if (control.held if held else control.step)
             and (control.steppers is None or stepper in control.steppers)
         ]
 

@@ -61,13 +61,21 @@ METHOD = Method(
             "Of the contact with one body",
             span=(200.0, 10_000.0, 100.0),
             unit="N/m",
+            step=False,
         ),
-        Control("clusters", "Planes", "Most planes that the servo is told", span=(1, 16, 1)),
+        Control(
+            "clusters",
+            "Planes",
+            "Most planes that the servo is told",
+            span=(1, 16, 1),
+            step=False,
+        ),
         Control(
             "sharing",
             "Stiffness",
             "Whether the planes of a body share its stiffness",
             {"shared by the planes": "shared", "each plane has it (2005)": "each"},
+            step=False,
         ),
     ),
 )
