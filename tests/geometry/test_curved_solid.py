@@ -19,6 +19,7 @@ from tangere.geometry.mesh import checked_mesh
 from tangere.geometry.polyhedron import solid_moments
 from tangere.geometry.shapes import Capsule, Cone, Cylinder, Shape, Sphere
 from tangere.geometry.turned import convex_polygons
+from tangere.maths.vec import Array
 
 R, H = 0.3, 0.8
 DONUT = (("start", 0.5, 0.0), ("arc", 0.3, 0.0, 0.1), ("arc", 0.5, 0.0, 0.1))
@@ -133,7 +134,7 @@ def test_pieces_fill_the_solid(name: str) -> None:
     np.testing.assert_allclose(high.max(axis=0), vertices.max(axis=0), atol=4e-3)
 
 
-def _box(points: tg.geometry.curved_solid.Array) -> tuple[object, object]:
+def _box(points: Array) -> tuple[object, object]:
     return points.min(axis=0), points.max(axis=0)
 
 
@@ -164,7 +165,7 @@ def test_polygons_are_cut_into_convex_ones(radii: list[float]) -> None:
     angle = 2 * pi * np.arange(len(radii)) / len(radii)
     outline = np.column_stack((np.cos(angle), np.sin(angle))) * np.array(radii)[:, None]
 
-    def area(p: tg.geometry.curved_solid.Array) -> float:
+    def area(p: Array) -> float:
         q = np.roll(p, -1, axis=0)
         return float(0.5 * np.sum(p[:, 0] * q[:, 1] - p[:, 1] * q[:, 0]))
 
