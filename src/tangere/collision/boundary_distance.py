@@ -234,10 +234,15 @@ def _follow(a: Element, b: Element, place: float, low: float, high: float) -> fl
     closed = a.kind in (CIRCLE, TORUS)
     t0 = place if closed else min(high, max(low, place))
     gap0, slope0 = _gap_at(a, b, t0)
+    step = FIRST_STEP * (high - low)
     if abs(slope0) <= _flat(a):
+        # where the bodies are symmetric, a minimum may have become a maximum since
+        for t in (t0 - step, t0 + step):
+            beside, slope = _gap_at(a, b, t if closed else min(high, max(low, t)))
+            if beside < gap0 and abs(slope) > _flat(a):
+                return nan
         return t0
     sign = -1.0 if slope0 > 0.0 else 1.0
-    step = FIRST_STEP * (high - low)
     while step < high - low:
         t1 = t0 + sign * step
         if not closed:
