@@ -415,6 +415,32 @@ def test_the_path_of_the_penalty_bench_is_as_fast_as_a_hand() -> None:
     assert np.linalg.norm(np.diff(closed[:, :3], axis=0), axis=1).max() < 0.2e-3
 
 
+def test_the_force_model_of_formations_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tangere.bench import formation
+
+    monkeypatch.setattr(formation, "POSES", 100)
+    result = formation.measure(1)
+    rows = result.tables[0].rows
+    assert [row["scene"] for row in rows] == list(formation.scenes())
+    assert all(float(row["p50 [µs]"] or 0.0) > 0.0 for row in rows)
+
+
+@pytest.mark.nojit
+def test_claims_on_the_force_model_tell_their_verdicts() -> None:
+    from tangere.bench import formation
+
+    def verdicts(fast: float, slow: float) -> list[str]:
+        rows: list[report.Row] = [
+            {"scene": formation.NOTHING, "p50 [µs]": 0.1},
+            {"scene": "a point slides", "p50 [µs]": fast},
+            {"scene": "a face turns", "p50 [µs]": slow},
+        ]
+        return [note.rsplit(" ", 1)[1] for note in formation.claims(rows)]
+
+    assert verdicts(0.6, 1.1) == ["holds", "holds"]
+    assert verdicts(0.9, 2.1) == ["FAILS", "FAILS"]
+
+
 def test_contacts_of_soft_bodies_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     from tangere.bench import friction, soft
 

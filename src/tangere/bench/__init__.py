@@ -26,6 +26,7 @@ NAMES = {
     "friction": "frictional contact problems beside Siconos, and those of a pad that moves",
     "soft": "contacts of a clip on a pipe and of soft pads, by their number, beside Siconos",
     "penalty": "contact update of spoon and cup, of blocks face to face, and distance fields",
+    "formation": "force model of contact formations, with the contacts given",
     "startup": "import, first start and every later start",
     "versions": "time per step and digits beside another checkout, with --against PATH",
 }
@@ -49,6 +50,7 @@ FUNCTIONS = {
     "friction": ("friction", "measure"),
     "soft": ("soft", "measure"),
     "penalty": ("penalty", "measure"),
+    "formation": ("formation", "measure"),
     "startup": ("startup", "measure"),
     "versions": ("versions", "measure"),
 }

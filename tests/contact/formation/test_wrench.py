@@ -64,7 +64,8 @@ def between_cylinders(position: Array, quaternion: Array) -> list[Row]:
 
 def swing_ball(period: float = DT, time: float = 3.0) -> tuple[Log, Array]:
     """The ball at ρ = 35.5 mm from −60° on, in 3 s to 60°; what came out, and the angles."""
-    psi = np.pi / 3 * (2.0 / 3.0 * period * np.arange(round(time / period) + 1) - 1.0)
+    t = period * np.arange(round(time / period) + 1, dtype=float)
+    psi: Array = np.asarray(np.pi / 3 * (2.0 / 3.0 * t - 1.0), float)
     path = 0.0355 * np.stack([np.cos(psi), np.cos(psi), np.sin(psi)], axis=1)
     return play(ball(SHARP, period), path, upright(len(psi)), between_cylinders, period), psi
 

@@ -303,7 +303,7 @@ def _pivots(f: Frame, count: int, w: Vec3, off_axis: float) -> bool:
     for i in range(count):
         row, out = off(f.rows, NPC * i), off(f.out, NOUT * i)
         n = vec(row, PC_NORMAL)
-        meets = meets or _least_slip(row, out) < off_axis
+        meets = meets or _meets(row, out, off_axis)
         square = square or norm(cross(u, n)) < ALONG
         changed = changed or f.fate[i] == IS_CHANGED
         if row[PC_REGION] != POINT:
@@ -326,13 +326,13 @@ def _pivots(f: Frame, count: int, w: Vec3, off_axis: float) -> bool:
 
 
 @kernel
-def _least_slip(row: PtrF8, out: PtrF8) -> float:
-    """Least slip speed of a region: that of its point nearest to the centre of turning [m/s]."""
+def _meets(row: PtrF8, out: PtrF8, off_axis: float) -> bool:
+    """Whether some point of a region slips slower: that nearest to the centre of turning."""
     v, w = vec(out, OUT_SLIP), out[OUT_SPIN]
-    if row[PC_REGION] == POINT or not abs(w) >= SLOW_TURN:
-        return norm(v)
+    if norm(v) < off_axis or row[PC_REGION] == POINT or not abs(w) >= SLOW_TURN:
+        return norm(v) < off_axis
     centre = axpy(1.0 / w, cross(vec(row, PC_NORMAL), v), vec(row, PC_POINT))
-    return float(abs(w) * from_region(centre, row))
+    return bool(abs(w) * from_region(centre, row) < off_axis)
 
 
 @kernel

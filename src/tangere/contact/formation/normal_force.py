@@ -12,7 +12,7 @@ from __future__ import annotations
 from math import sqrt
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8, local_f8
+from tangere._ptr import PtrF8, local_f8, off
 from tangere.contact.formation.columns import (
     LAW_D,
     LAW_K,
@@ -49,36 +49,32 @@ def press(law: PtrF8, state: PtrF8, row: PtrF8, out: PtrF8, c: Vec3) -> None:
     v, w = vec(state, MO_QUICK_TWIST), vec(state, MO_QUICK_TWIST + 3)
     fan = local_f8(160)  # MOST_SPREAD * NPT
     count = spread(row, fan)
-    gap = mean2 = 0.0
+    rate = dot(n, add(v, cross(w, sub(centre, c))))
+    slope = cross(n, w)  # of the rate along the region; what lies along n moves alike
+    gap = mean2 = total = depth2 = 0.0
+    lever = (0.0, 0.0, 0.0)
     for j in range(count):
-        arm = sub(vec(fan, NPT * j), centre)
-        gap += fan[NPT * j + PT_WEIGHT] * fan[NPT * j + PT_GAP]
-        mean2 += fan[NPT * j + PT_WEIGHT] * dot(arm, arm)
-    x = axpy(gap, n, centre)
-    rate = dot(n, add(v, cross(w, sub(x, c))))
-    total, torque, depth2 = 0.0, (0.0, 0.0, 0.0), 0.0
-    if law[LAW_PER_POINT] == 1.0:
-        for j in range(count):
-            d = fan[NPT * j + PT_GAP]
-            arm = sub(axpy(d, n, vec(fan, NPT * j)), c)
-            share = fan[NPT * j + PT_WEIGHT] * _pressure(law, d, dot(n, add(v, cross(w, arm))))
-            total += share
-            torque = axpy(share, cross(arm, n), torque)
-            depth2 += fan[NPT * j + PT_WEIGHT] * max(0.0, law[LAW_LAYER] - d) ** 2
-    else:
-        total = _pressure(law, row[PC_GAP], rate)
-        torque = scale(total, cross(sub(x, c), n))
+        at = off(fan, NPT * j)
+        share, d, arm = at[PT_WEIGHT], at[PT_GAP], sub(vec(at, 0), centre)
+        force = share * _pressure(law, d, rate + dot(arm, slope))
+        gap += share * d
+        mean2 += share * dot(arm, arm)
+        depth2 += share * max(0.0, law[LAW_LAYER] - d) ** 2
+        total += force
+        lever = axpy(force, arm, lever)
+    if law[LAW_PER_POINT] == 0.0:
+        total, lever = _pressure(law, row[PC_GAP], rate), (0.0, 0.0, 0.0)
         depth2 = max(0.0, law[LAW_LAYER] - row[PC_GAP]) ** 2
-    out[OUT_STORED] = 0.5 * law[LAW_K] * depth2
     size2 = 0.0
     for j in range(int(row[PC_COUNT]) if count > 1 else 0):
         arm = sub(vec(row, PC_POLYGON + 3 * j), centre)
         size2 = max(size2, dot(arm, arm))
     out[OUT_NORMAL_FORCE], out[OUT_GAP_RATE] = total, rate
     out[OUT_SIZE], out[OUT_SPREAD] = sqrt(size2), sqrt(mean2)
-    put(out, OUT_POINT, x)
+    out[OUT_STORED] = 0.5 * law[LAW_K] * depth2
+    put(out, OUT_POINT, axpy(gap, n, centre))
     put(out, OUT_PRESS, scale(total, n))
-    put(out, OUT_PRESS + 3, torque)
+    put(out, OUT_PRESS + 3, cross(axpy(total, sub(centre, c), lever), n))
 
 
 @kernel

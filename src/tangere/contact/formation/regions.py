@@ -38,7 +38,7 @@ from tangere.contact.formation.columns import (
     POINT,
     vec,
 )
-from tangere.maths.vec import Vec3, add, axpy, cross, dot, norm, scale, sub
+from tangere.maths.vec import Vec3, add, axpy, basis, cross, dot, norm, scale, sub
 
 # Most points of a region, and columns of one: place [m], gap [m], weight
 MOST_SPREAD = 2 * MOST_POINTS
@@ -113,35 +113,42 @@ def turning_friction(row: PtrF8, size: float, v: Vec3, w: float) -> tuple[Vec3, 
         return scale(-1.0 / speed if speed > 0.0 else 0.0, v), 0.0
     n, here = vec(row, PC_NORMAL), vec(row, PC_POINT)
     o = axpy(1.0 / w, cross(n, v), here)
-    out, moment, total = (0.0, 0.0, 0.0), 0.0, 0.0
-    r1 = norm(sub(vec(row, PC_POLYGON), o))
-    for i in range(count if count > 2 else 1):
-        p = vec(row, PC_POLYGON + 3 * i)
-        edge = sub(vec(row, PC_POLYGON + 3 * (i + 1 if i + 1 < count else 0)), p)
-        length = norm(edge)
-        if not length > 0.0:
-            continue
-        t = scale(1.0 / length, edge)
-        m = cross(t, n)
-        p = sub(p, o)
-        h, s0 = dot(p, m), dot(p, t)
-        s1 = s0 + length
-        r0, r1 = r1, sqrt(h * h + s1 * s1)
-        turned = _arsinh(h, s0, s1, r0, r1)
-        if count > 2:
-            part = axpy(0.5 * h * (r1 - r0), t, scale(0.5 * h * h * turned, m))
-            moment += h * (s1 * r1 - s0 * r0 + h * h * turned) / 6.0
-            total += 0.5 * h * length
-        else:
-            part = axpy(r1 - r0, t, scale(h * turned, m))
-            moment = 0.5 * (s1 * r1 - s0 * r0 + h * h * turned)
-            total = length
-        out = add(out, part)
+    x, y = basis(n)
+    first = sub(vec(row, PC_POLYGON), o)
+    p0, p1 = dot(first, x), dot(first, y)
+    r0 = sqrt(p0 * p0 + p1 * p1)
+    out0 = out1 = moment = total = 0.0
+    edges = count if count > 2 else 1
+    for i in range(edges):
+        q = sub(vec(row, PC_POLYGON + 3 * (i + 1 if i + 1 < count else 0)), o)
+        q0, q1 = dot(q, x), dot(q, y)
+        r1 = sqrt(q0 * q0 + q1 * q1)
+        t0, t1 = q0 - p0, q1 - p1
+        length = sqrt(t0 * t0 + t1 * t1)
+        if length > 0.0:
+            inverse = 1.0 / length
+            t0, t1 = inverse * t0, inverse * t1
+            h, s0 = p0 * t1 - p1 * t0, p0 * t0 + p1 * t1
+            s1 = s0 + length
+            turned = _arsinh(h, s0, s1, r0, r1)
+            along, aside, arm = r1 - r0, h * turned, s1 * r1 - s0 * r0 + h * h * turned
+            if count > 2:
+                along, aside, arm = 0.5 * h * along, 0.5 * h * aside, h * arm / 6.0
+                length *= 0.5 * h
+            else:
+                arm *= 0.5
+            # t and the outward normal m = (t₁, −t₀)
+            out0 += along * t0 + aside * t1
+            out1 += along * t1 - aside * t0
+            moment += arm
+            total += length
+        p0, p1, r0 = q0, q1, r1
     if not total > 0.0:
         return scale(-1.0 / speed if speed > 0.0 else 0.0, v), 0.0
-    sense = -1.0 if w > 0.0 else 1.0
-    force = scale(sense / total, cross(n, out))
-    return force, sense * moment / total + dot(n, cross(sub(o, here), force))
+    sense = (-1.0 if w > 0.0 else 1.0) / total
+    # n × e_r
+    force = axpy(-sense * out1, x, scale(sense * out0, y))
+    return force, sense * moment + dot(n, cross(sub(o, here), force))
 
 
 @kernel
