@@ -235,6 +235,24 @@ def test_a_formation_that_is_gone_fades_and_then_is_nothing() -> None:
     assert not log.column(RES_WRENCH, 6)[16:].any()
 
 
+def test_a_pose_that_is_not_finite_changes_nothing() -> None:
+    """It is left out; the next good one counts as one after a gap, and contacts go on."""
+    path, quaternions = wander(200, 6)
+    contacts = all_sorts(np.eye(3))
+    forces = ball(Formation())
+    play(forces, path[:100], quaternions[:100], contacts)
+    before = forces.result.copy()
+    rows = contacts(path[100], quaternions[100])
+    play(forces, path[100:101] * np.nan, quaternions[:1], lambda x, q: rows, start=100 * DT)
+    assert np.array_equal(forces.result, before)
+    log = play(forces, path[101:], quaternions[101:], contacts, start=101 * DT)
+    assert np.isfinite(log.results).all()
+    assert np.isfinite(forces.memory).all()
+    plain = play(ball(Formation()), path, quaternions, contacts)
+    # friction's direction has to be found again; anchors were kept
+    assert log.column(RES_WRENCH, 3)[-1] == pytest.approx(plain.column(RES_WRENCH, 3)[-1], abs=0.02)
+
+
 def test_saturation_scales_force_and_torque_together() -> None:
     path, quaternions = wander(300, 5)
     free = play(ball(SHARP), path, quaternions, all_sorts(np.eye(3))).column(RES_WRENCH, 6)

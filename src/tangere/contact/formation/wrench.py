@@ -21,7 +21,7 @@ contacts that are new or kept are not part of that: they press at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, inf, sqrt
+from math import exp, inf, isfinite, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -118,6 +118,7 @@ from tangere.contact.formation.motion import (
     MO_PRIOR,
     MO_TIME,
     MO_TOUCH,
+    NPOSE,
     Motion,
     above_band,
     follow,
@@ -244,8 +245,14 @@ def new_forces(
 
 @kernel
 def contact_wrench(forces: Forces, pose: Array, rows: Array, count: int, time: float) -> None:
-    """Wrench of the contacts on A at its next pose, and what is remembered of them."""
+    """Wrench of the contacts on A at its next pose, and what is remembered of them.
+
+    A pose that is not finite is left out: the wrench stays.
+    """
     p, given = pointers(forces), ptr(pose)
+    for k in range(NPOSE):
+        if not isfinite(given[k]):
+            return
     law, result, state = p.law, p.result, p.motion.state
     before = state[MO_TIME]
     follow(p.motion, given, time)
