@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import product
+from math import nan
+
 import numpy as np
 import pytest
 from geometry.test_curved_solid import DONUT, SOLIDS
@@ -10,6 +13,7 @@ from numpy.typing import NDArray
 
 from tangere._jit import kernel
 from tangere._ptr import ptr
+from tangere.collision.boundary_distance import closest
 from tangere.collision.boundary_elements import distance_from, element, limit_circle
 from tangere.errors import SceneError
 from tangere.geometry.axial_profile import straightened
@@ -26,7 +30,7 @@ from tangere.geometry.boundary import (
     boundary_of,
 )
 from tangere.geometry.curved_boundary import profile_of
-from tangere.geometry.curved_solid import CurvedSolid, l_pipe
+from tangere.geometry.curved_solid import CurvedSolid, bowl, l_pipe, pen
 from tangere.geometry.patches import patch_points, signed_distances
 from tangere.geometry.shapes import Capsule, Compound, Cone, Convex, Cylinder, Shape, Sphere
 from tangere.geometry.tetmesh import TetMesh
@@ -210,3 +214,95 @@ def test_what_has_no_elements_is_refused() -> None:
     upright = (1.0, 0.0, 0.0, 0.0)
     with pytest.raises(SceneError, match="Convex is no solid of revolution"):
         boundary_of(Compound([Convex(corners), Sphere(1.0)], [((0, 0, 0), upright)] * 2))
+
+
+# ---------------------------------------------------------------- which elements are close
+
+
+@kernel
+def _pair(
+    kinds: Array, frame_a: Array, size_a: Array, frame_b: Array, size_b: Array, r: Array,
+    p: Array, out: Array,
+) -> None:  # fmt: skip
+    still, origin = ptr(np.eye(3)), ptr(np.zeros(3))
+    a = element(int(kinds[0]), int(kinds[1]), ptr(frame_a), ptr(size_a), ptr(r), ptr(p))
+    b = element(int(kinds[2]), int(kinds[3]), ptr(frame_b), ptr(size_b), still, origin)
+    c = closest(a, b, nan)
+    out[0], out[1] = c.gap, max(c.limit_a, c.limit_b)
+    out[2], out[3], out[4] = c.normal
+    out[5], out[6], out[7] = c.point_b
+
+
+def close_pairs(
+    a: Boundary, turn: Array, position: Array, b: Boundary, reach: float
+) -> dict[tuple[str, str], Array]:
+    """Pairs of a moved and b within reach inside both: gap, limit, normal, point on b.
+
+    Behind a wall gaps are negative and as large as the wall is thick: no contact either.
+    """
+    found, e, f = {}, a.elements, b.elements
+    for i, j in product(range(len(a)), range(len(b))):
+        out = np.zeros(8)
+        kinds = np.array([e.kind[i], e.side[i], f.kind[j], f.side[j]], float)
+        _pair(kinds, e.frame[i].copy(), e.size[i].copy(), f.frame[j].copy(), f.size[j].copy(),
+              turn, position, out)  # fmt: skip
+        if out[1] < 0.0 and abs(out[0]) <= reach:
+            found[a.names[i], b.names[j]] = out
+    return found
+
+
+def leaning(angle: float) -> Array:
+    """A turn about y."""
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
+
+
+def test_a_pen_in_a_bowl_touches_with_its_tip_then_with_its_shaft_too() -> None:
+    """Along a meridian the tip alone, along the wall's normal; leaned, the shaft and the rim."""
+    f, gap, tip = 0.025, 5e-4, 1e-3
+    a, b = boundary_of(pen(tip=tip)), boundary_of(bowl(f, 0.04))
+
+    def laid(r: float, lean: float) -> tuple[Array, Array]:
+        inward = np.array([-r / (2 * f), 0.0, 1.0]) / np.hypot(1.0, r / (2 * f))
+        ball = np.array([r, 0.0, r * r / (4 * f)]) + (tip + gap) * inward
+        return inward, ball - leaning(lean) @ (0.0, 0.0, tip)
+
+    for r in np.linspace(0.0, 0.035, 8):
+        inward, position = laid(r, 0.0)
+        pairs = close_pairs(a, leaning(0.0), position, b, 5.5e-4)
+        assert set(pairs) == {("tip", "inside")}
+        (c,) = pairs.values()
+        assert c[0] == pytest.approx(gap, abs=1e-15)
+        np.testing.assert_allclose(c[2:5], inward, atol=1e-12)
+    low, high = 0.0, 1.5
+    for _ in range(60):
+        lean = 0.5 * (low + high)
+        pairs = close_pairs(a, leaning(lean), laid(0.0, lean)[1], b, 1.0)
+        shaft = pairs.get(("shaft", "edge outside inside"))
+        low, high = (lean, high) if shaft is None or shaft[0] > gap else (low, lean)
+    _, position = laid(0.0, low)
+    pairs = close_pairs(a, leaning(low), position, b, 5.5e-4)
+    # the circle where the tip ends is a part of it, and nearly as close
+    assert pairs.pop(("edge tip cone", "inside"))[0] > gap
+    assert set(pairs) == {("tip", "inside"), ("shaft", "edge outside inside")}
+    c = pairs["shaft", "edge outside inside"]
+    assert c[0] == pytest.approx(gap, abs=1e-12)
+    np.testing.assert_allclose(c[5:8], (0.04, 0.0, 0.016), atol=1e-12)
+    np.testing.assert_allclose(c[2:5], leaning(low) @ (-1.0, 0.0, 0.0), atol=1e-12)
+
+
+def test_a_ball_on_an_l_of_rods_touches_both() -> None:
+    """On the way past the corner at equal distance from both legs."""
+    a, b = boundary_of(Sphere(0.02)), boundary_of(l_pipe(0.015, 0.15))
+    for angle in np.deg2rad(np.linspace(-60.0, 60.0, 13)):
+        # distances from the axes of x and y: 35.5 mm
+        at = 0.0355 * np.array([np.cos(angle), np.cos(angle), np.sin(angle)])
+        pairs = close_pairs(a, np.eye(3), at, b, 5.5e-4)
+        assert {("ball", "side 1"), ("ball", "side 2")} <= set(pairs)
+        for name, normal in (
+            ("side 1", (0.0, np.cos(angle), np.sin(angle))),
+            ("side 2", (np.cos(angle), 0.0, np.sin(angle))),
+        ):
+            c = pairs["ball", name]
+            assert c[0] == pytest.approx(5e-4, abs=1e-15)
+            np.testing.assert_allclose(c[2:5], normal, atol=1e-13)
