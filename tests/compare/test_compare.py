@@ -24,7 +24,7 @@ from tangere.compare.measures import FORMATION, MEASURES, formations, measured, 
 from tangere.compare.report import lines_of, show, write
 from tangere.contact.method import methods
 from tangere.errors import SceneError
-from tangere.haptics.layout import ROW_PLANES
+from tangere.haptics.layout import ROW_CONTACT, ROW_PLANES
 from tangere.session.replay import replay
 from tangere.trace.trace import Trace
 
@@ -109,6 +109,20 @@ def test_measures_of_a_spring_are_those_of_its_closed_form() -> None:
     assert found["contact.share"] == pytest.approx(0.25, abs=2e-3)
     assert found["formation.changes"] == 2 * 3
     assert found.keys() == {measure.name for measure in MEASURES}
+
+
+@NOJIT
+def test_a_method_that_counts_no_contacts_has_none_to_show() -> None:
+    rows = spring_rows(100)
+    rows[20:40, ROW_CONTACT] = 1.0  # what presses is told as a force alone
+    rows[60:70, ROW_CONTACT + 2] = 1.0
+    found = measured(Trace(rows, meta()))
+    assert found["contact.share"] == pytest.approx(0.3)
+    assert found["contact.begun"] == 2.0
+    assert math.isnan(found["contact.most"])
+    assert math.isnan(found["contact.changes"])
+    still = measured(Trace(spring_rows(100), meta()))
+    assert [still[f"contact.{name}"] for name in ("share", "begun", "most", "changes")] == [0.0] * 4
 
 
 @NOJIT

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Of the methods that have no colour of their own, and of formations.
 OTHERS = ("#3f8f5a", "#b8a15b", "#8f7fb5", "#c9727a", "#6aa6a6", "#5c6f84")
-LOUD = "above 50 Hz [N]"
+LOUD, CONTACTS = "above 50 Hz [N]", "contacts"
 AXES = (("x", "#a33b3b"), ("y", "#3f8f5a"), ("z", "#2f6f9f"))
 
 
@@ -99,11 +99,13 @@ def _felt(comparison: Comparison, tool: str) -> Figure:
         (LOUD, lambda part: _size(part["device.force"])),
         ("overlap [mm]", lambda part: 1e3 * metrics.penetration(part)),
         ("energy [mJ]", lambda part: 1e3 * np.asarray(part["energy.observed"])),
-        ("contacts", lambda part: np.asarray(part["contact.count"], float)),
+        (CONTACTS, lambda part: np.asarray(part["contact.count"], float)),
     ]
     for axes, (label, values) in zip(panels, rows, strict=True):
         for run, colour in zip(comparison.runs, colours_of(comparison.runs), strict=True):
             one = run.trace.of(tool)
+            if label == CONTACTS and np.isnan(run.measures[tool]["contact.changes"]):
+                continue  # the method does not count them
             line = thinned(one, _loud(one) if label == LOUD else values)
             axes.plot(*line, color=colour, lw=1.0, label=run.label)
         axes.set_ylabel(label)

@@ -16,6 +16,8 @@ from tangere.trace import metrics
 from tangere.trace.metrics import EnergyLedger
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tangere.maths.vec import Array
     from tangere.trace.trace import Trace
 
@@ -70,13 +72,30 @@ def _given(sign: float) -> Callable[[Trace], float]:
     return lambda trace: float(np.maximum(sign * np.diff(trace["energy.observed"]), 0.0).sum())
 
 
+def touching(trace: Trace) -> NDArray[np.bool_]:
+    """In which ticks the tool is in contact: it is pressed, by planes or otherwise."""
+    pressed = np.any(trace["tool.force"] != 0.0, axis=1)
+    return np.asarray(pressed | (trace["contact.count"] > 0))
+
+
+def counted(trace: Trace) -> Array:
+    """How many contacts press in each tick; NaN of a method that does not count them."""
+    count = trace["contact.count"].astype(float)
+    return count if count.any() or not touching(trace).any() else np.full(len(count), np.nan)
+
+
+def _most(trace: Trace) -> float:
+    return float(np.max(counted(trace), initial=0.0))
+
+
 def _changes(trace: Trace) -> float:
-    return float(np.count_nonzero(np.diff(trace["contact.count"])))
+    count = counted(trace)
+    return float(np.count_nonzero(np.diff(count))) if np.isfinite(count).all() else float("nan")
 
 
 def _begun(trace: Trace) -> float:
-    touching = np.concatenate(([False], trace["contact.count"] > 0))
-    return float(np.count_nonzero(touching[1:] & ~touching[:-1]))
+    now = np.concatenate(([False], touching(trace)))
+    return float(np.count_nonzero(now[1:] & ~now[:-1]))
 
 
 def _formation_changes(trace: Trace) -> float:
@@ -109,10 +128,10 @@ MEASURES = (
     ),
     Measure(
         "contact.share", "1", "share of time in contact",
-        lambda t: float(np.mean(t["contact.count"] > 0)),
+        lambda t: float(np.mean(touching(t))),
     ),
     Measure("contact.begun", "", "times that contact began", _begun),
-    Measure("contact.most", "", "most contacts at once", lambda t: _top(t["contact.count"])),
+    Measure("contact.most", "", "most contacts at once", _most),
     Measure("contact.changes", "", "changes of their number", _changes),
     Measure("formation.changes", "", "changes of formation", _formation_changes),
 )  # fmt: skip

@@ -184,7 +184,8 @@ def write_packet(
     packet_out[PACKET_WRENCH : PACKET_WRENCH + 6] = found.wrench
     packet_out[PACKET_STIFFNESS : PACKET_STIFFNESS + 36] = found.stiffness.ravel()
     packet_out[PACKET_DAMPING : PACKET_DAMPING + 36] = found.damping.ravel()
-    rows = packet_out[PACKET_PLANES:].reshape(MAX_PLANES, NPLANE)
+    rows = packet_out[PACKET_PLANES : PACKET_PLANES + MAX_PLANES * NPLANE]
+    rows = rows.reshape(MAX_PLANES, NPLANE)
     rows[: len(planes)] = planes[:, :NPLANE]
     rows[: len(planes), PLANE_NAME] = 0.0  # friction goes on as in PLANE_HOLD
 
