@@ -203,12 +203,15 @@ def query_levels() -> None:
 
 
 def find_formation() -> None:
-    """The contact formation of a box on a box."""
+    """The contact formation of a box on a box, and all of two tetrahedra."""
+    from tangere.contact.formation.all_formations import all_formations
     from tangere.contact.formation.identify import Formations
     from tangere.geometry.boundary import boundary_of
 
     box = boundary_of(tg.Box(BLOCK))
     Formations(box, [(box, ((0.0, 0.0, 0.0), UPRIGHT))]).find((0.0, 0.0, BLOCK[2]), UPRIGHT)
+    small = boundary_of(tg.Convex(((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))))
+    all_formations(small, small)
 
 
 def _explicit_step() -> None:

@@ -183,7 +183,7 @@ def overlapping(a: Solid, b: Solid) -> bool:
     """Whether an edge of one goes through a face of the other, or A's middle lies within B."""
     for s, t in ((a, b), (b, a)):
         one, two = t.heights(s.tails), t.heights(s.tails + s.ways)
-        cuts = ((one > TOUCH) != (two > TOUCH)) & (np.abs(one - two) > TOUCH)
+        cuts = (np.minimum(one, two) < -TOUCH) & (np.maximum(one, two) > TOUCH)
         for m, k in np.argwhere(cuts):
             x = s.tails[m] + one[m, k] / (one[m, k] - two[m, k]) * s.ways[m]
             if t.over_face(k, x, rim=False):

@@ -73,6 +73,8 @@ BETTER, FRAMES = 0.2, 3
 # What an edge beside an edge, and corners without a contact plane, count as: less than a line, less
 # than a point.
 SIDE_BY_SIDE, CORNER = 0.5, -0.25
+# Longest way to the pose where a formation is exact, in layers: out of the deepest overlap.
+FARTHEST = 8.0
 # Failed tests that are remembered, and how far A must move until they are made anew [share of ε].
 FAILURES, MOVED = 32, 0.25
 
@@ -130,9 +132,8 @@ def new_finder(tool: Boundary, fixed: Sequence[Boundary], layer: float, release:
     radius = float(np.linalg.norm(corners, axis=1).max())
     a, b = int(body.sizes[0]), int(other.sizes[0])
     n = MOST_CANDIDATES
-    trial = Trial(
-        body, placed(body), other, np.zeros(a + b, np.int32), np.array([radius, layer], float)
-    )
+    scale = np.array([radius, layer, FARTHEST * layer, 0.0])
+    trial = Trial(body, placed(body), other, np.zeros(a + b, np.int32), scale)
     return Finder(
         trial,
         placed(body),

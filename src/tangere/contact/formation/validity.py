@@ -20,7 +20,7 @@ from math import sqrt
 from typing import NamedTuple
 
 from tangere._jit import kernel
-from tangere._ptr import PtrF8, PtrI4, local_f8, off
+from tangere._ptr import PtrF8, PtrI4, local_f8, off, pointers, ptr
 from tangere.contact.formation.candidates import (
     Surface,
     axis,
@@ -30,19 +30,21 @@ from tangere.contact.formation.candidates import (
     place,
     within,
 )
-from tangere.contact.formation.columns import LINE, NPC, PC_REGION
+from tangere.contact.formation.columns import LINE, NPC, PC_POINT, PC_POLYGON, PC_REGION
 from tangere.contact.formation.principal_contacts import Limits, find_contact, outside, plane_point
 from tangere.geometry.boundary import EDGE, FACE, VERTEX
 from tangere.maths.quat import Quat, from_vector, product, unit
 from tangere.maths.vec import Vec3, add, axpy, cross, dot, norm, scale, sub
 
 STEPS = 12
-# Residual at which contacts count as closed [m]: far above the rounding of bodies of some metres
+# Residual at which contacts count as closed [m]: above the rounding of bodies of some metres
 # (1e-15), far below any contact layer.
-CLOSED = 1e-9
+CLOSED = 1e-12
 # At the solved pose contacts may be off by this, and bodies overlap no deeper [m].
 EXACT = 1e-6
 DEEPEST = 1e-5
+# Pieces of a line whose ends are looked at, whether they lie on a face
+TRIED = 16
 # cos of angles between normals of planes on either body may differ by this: 0.5° at 90°.
 SAME_ANGLE = 0.0087
 
@@ -58,7 +60,9 @@ class Trial(NamedTuple):
     | moved | A where the test puts it                       |
     | fixed | B                                              |
     | lists | elements of either surface, (2, longest)       |
-    | scale | radius of A about its origin [m], and layer ε  |
+    | scale | radius of A about its origin, layer ε, longest |
+    |       | way to the pose where all contacts are closed, |
+    |       | how far points are to be off the rims [m]      |
     """
 
     body: Surface
@@ -139,10 +143,10 @@ def _solve(
     """Gauss–Newton: the least motion that closes all contacts, again until they are closed.
 
     The unknowns are a shift and a turn times the radius of A. (JᵀJ + λ) x = −Jᵀc with a tiny λ is
-    the least such x where J has not full rank. Returns the pose, and whether it was reached within
-    2 ε; A is left placed there.
+    the least such x where J has not full rank. Returns the pose, and whether it was reached near
+    the start; A is left placed there.
     """
-    radius, layer = t.scale[0], t.scale[1]
+    radius = t.scale[0]
     h, x = local_f8(36), local_f8(6)
     way, turn = (0.0, 0.0, 0.0), 0.0
     for _ in range(STEPS):
@@ -161,7 +165,7 @@ def _solve(
         shift = (x[0], x[1], x[2])
         spin = (x[3] / radius, x[4] / radius, x[5] / radius)
         way, turn = add(way, shift), turn + norm(spin)
-        if norm(way) > 20.0 * layer + radius * turn or turn > 1.0:
+        if norm(way) > t.scale[2] + radius * turn or turn > 1.0:
             return at, q, False
         at, q = add(at, shift), unit(product(from_vector(spin), q))
     return at, q, False
@@ -293,7 +297,10 @@ def _holds(t: Trial, count: int, first: PtrI4, second: PtrI4, regions: PtrI4) ->
         i, j = first[c], second[c]
         if not find_contact(a, i, b, j, exact, row) or row[PC_REGION] != regions[c]:
             return False
-    narrow = Limits(EXACT, EXACT, 0.0, DEEPEST, 0.1 * layer)
+        point = (row[PC_POINT], row[PC_POINT + 1], row[PC_POINT + 2])
+        if not (_off_rim(a, i, point, t.scale[3]) and _off_rim(b, j, point, t.scale[3])):
+            return False
+    narrow = Limits(EXACT, EXACT, EXACT, 10.0 * DEEPEST, 0.1 * layer)
     for c in range(count):
         i, j = first[c], second[c]
         for k in range(a.sizes[0]):
@@ -302,9 +309,56 @@ def _holds(t: Trial, count: int, first: PtrI4, second: PtrI4, regions: PtrI4) ->
             for m in range(b.sizes[0]):
                 if b.dimension[m] < EDGE or not within(b, j, m) or (k == i and m == j):
                     continue
-                if find_contact(a, k, b, m, narrow, row) and row[PC_REGION] > regions[c]:
-                    return False
+                if find_contact(a, k, b, m, narrow, row):
+                    if row[PC_REGION] > regions[c] or _goes_on(t, k, m, row):
+                        return False
     return True
+
+
+@kernel
+def _goes_on(t: Trial, k: int, m: int, row: PtrF8) -> bool:
+    """Whether a line goes on into a face, where it began as an edge beside an edge."""
+    margin = t.scale[3]
+    if margin == 0.0 or row[PC_REGION] != LINE:
+        return False
+    p = off(row, PC_POLYGON)
+    for step in range(TRIED + 1):
+        way = step / TRIED
+        x = axpy(way, (p[3] - p[0], p[4] - p[1], p[5] - p[2]), (p[0], p[1], p[2]))
+        if _inside(t.moved, k, x, margin) and _inside(t.fixed, m, x, margin):
+            return True
+    return False
+
+
+@kernel
+def _inside(s: Surface, e: int, x: Vec3, margin: float) -> bool:
+    """Whether a point of a face is off its rim; of an edge: always."""
+    if s.dimension[e] != FACE:
+        return True
+    u, v = plane_point(s, e, x)
+    return outside(s, e, u, v) < -margin
+
+
+@kernel
+def _off_rim(s: Surface, e: int, x: Vec3, margin: float) -> bool:
+    """Whether a point of a contact is within an element, not on what bounds it; 0: any is.
+
+    On a concave edge a body touches the faces there, not the edge.
+    """
+    if margin == 0.0 or s.dimension[e] == VERTEX:
+        return True
+    if s.dimension[e] == EDGE:
+        return abs(dot(sub(x, origin(s, e)), axis(s, e))) < s.size[4 * e] - margin
+    u, v = plane_point(s, e, x)
+    if outside(s, e, u, v) < -margin:
+        return True
+    for k in range(s.below_start[e], s.below_start[e + 1]):
+        edge = s.below[k]
+        r, d = sub(x, origin(s, edge)), axis(s, edge)
+        along = dot(r, d)
+        if s.tip[edge] == 0 and norm(axpy(-along, d, r)) < margin:
+            return True
+    return False
 
 
 @kernel
@@ -359,3 +413,42 @@ def _inwards(s: Surface, v: int, depth: float) -> Vec3:
     """A vertex after all faces have moved inwards."""
     w = off(s.inset, 3 * v)
     return axpy(depth, (w[0], w[1], w[2]), origin(s, v))
+
+
+# ---------------------------------------------------------------- every formation of two bodies
+
+
+@kernel
+def judge_at(t: Trial, count: int, first: PtrI4, second: PtrI4, regions: PtrI4, pose: PtrF8) -> int:
+    """The verdict on contacts near a pose, which becomes that where they hold."""
+    at, q = (pose[0], pose[1], pose[2]), (pose[3], pose[4], pose[5], pose[6])
+    return judge(pointers(t), count, ptr(first), ptr(second), ptr(regions), at, q, ptr(pose))
+
+
+@kernel
+def judge_additions(
+    t: Trial,
+    count: int,
+    first: PtrI4,
+    second: PtrI4,
+    regions: PtrI4,
+    single: PtrI4,
+    poses: PtrF8,
+    verdicts_out: PtrI4,
+) -> None:
+    """Whether contacts can hold together with each of a list of single ones.
+
+    Args:
+        t: Both surfaces.
+        count: Contacts of the formation; the arrays of elements have room for one more.
+        first: Their elements of A.
+        second: Their elements of B.
+        regions: Their regions.
+        single: Element of A, of B and region of every single contact, shape (n, 3).
+        poses: Where to start from, one for each, shape (n, 7); where they hold, afterwards.
+        verdicts_out: One for each.
+    """
+    for k in range(len(verdicts_out)):
+        first[count], second[count] = single[3 * k], single[3 * k + 1]
+        regions[count] = single[3 * k + 2]
+        verdicts_out[k] = judge_at(t, count + 1, first, second, regions, poses[7 * k : 7 * k + 7])
