@@ -348,7 +348,7 @@ def _off_rim(s: Surface, e: int, x: Vec3, margin: float) -> bool:
     if margin == 0.0 or s.dimension[e] == VERTEX:
         return True
     if s.dimension[e] == EDGE:
-        return abs(dot(sub(x, origin(s, e)), axis(s, e))) < s.size[4 * e] - margin
+        return bool(abs(dot(sub(x, origin(s, e)), axis(s, e))) < s.size[4 * e] - margin)
     u, v = plane_point(s, e, x)
     if outside(s, e, u, v) < -margin:
         return True
