@@ -13,7 +13,7 @@ from tangere.experiments.registry import EXPERIMENTS, PLANNED, find, select
 
 
 def test_the_papers_experiments_are_there() -> None:
-    papers = ["block-tower", "falling-cube", "stick-slip", "two-hands", "free-spoon"]
+    papers = ["block-tower", "falling-cube", "stick-slip", "two-hands", "peg-in-hole", "free-spoon"]
     papers += [
         "spoon-and-cup",
         "jaws",

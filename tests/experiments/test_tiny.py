@@ -60,6 +60,7 @@ TINY: dict[str, dict[str, Any]] = {
         "row_seconds": 0.06,
         "with_peers": False,
     },
+    "peg-in-hole": {"rate": 20.0},
     "free-spoon": {
         "seconds": 0.03,
         "dampings": (0.009,),

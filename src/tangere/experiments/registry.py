@@ -22,6 +22,7 @@ from tangere.experiments import (
     hasegawa2004_stick_slip,
     hasegawa2004_two_hands,
     hertz,
+    luo2004_peg_in_hole,
     otaduy2005_free_spoon,
     otaduy2005_jaws,
     otaduy2005_spoon_and_cup,
@@ -37,6 +38,7 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
         hasegawa2004_falling_cube,
         hasegawa2004_stick_slip,
         hasegawa2004_two_hands,
+        luo2004_peg_in_hole,
         otaduy2005_free_spoon,
         otaduy2005_spoon_and_cup,
         otaduy2005_jaws,
@@ -59,7 +61,7 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
 # To be built: who asks for one of them does not mean another.
 PLANNED = frozenset(
     "spinning-top tippe-top gears insect "
-    "peg-in-hole pen-in-bowl cylinder-in-pipe ball-on-cylinders cylinder-pivot "
+    "pen-in-bowl cylinder-in-pipe ball-on-cylinders cylinder-pivot "
     "guarded-motion".split()
 )
 
