@@ -12,7 +12,20 @@ import numpy as np
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, local_f8, off
-from tangere.geometry.boundary import EDGE, FACE, VERTEX, Boundary
+from tangere.geometry.boundary import (
+    CIRCLE,
+    CONE,
+    CYLINDER,
+    EDGE,
+    FACE,
+    PARABOLOID,
+    PLANE,
+    SEGMENT,
+    SPHERE,
+    TORUS,
+    VERTEX,
+    Boundary,
+)
 from tangere.maths.quat import Quat, matrix_into
 from tangere.maths.vec import Array, IntArray, Vec3
 
@@ -21,6 +34,8 @@ if TYPE_CHECKING:
 
 # Half extent that stands for unbounded [m]
 UNBOUNDED = 1e9
+# Of the polygon that stands for a disc
+CORNERS = 16
 
 
 class Surface(NamedTuple):
@@ -30,6 +45,8 @@ class Surface(NamedTuple):
     | sizes         | elements                                                    | (1,)    |
     | body, local   | body of an element and its number there                     | (n,)    |
     | tip           | vertices and edges: 1 if a plane can touch them there alone | (n,)    |
+    | side          | +1: rod, ball; −1: bore, bowl                               | (n,)    |
+    | convexity     | of an edge: 0 if its faces go on smoothly                   | (n,)    |
     | box           | centre and half extents of the bounding box [m]             | (6 n,)  |
     | wings         | of an edge, for both its faces: unit vector into the face,  | (8 n,)  |
     |               | square to the edge, and how far the face goes that way [m]  |         |
@@ -44,6 +61,8 @@ class Surface(NamedTuple):
     dimension: IntArray
     kind: IntArray
     tip: IntArray
+    side: IntArray
+    convexity: IntArray
     frame: Array
     size: Array
     box: Array
@@ -60,8 +79,9 @@ class Surface(NamedTuple):
     loop_points: Array
 
 
-def surface_of(boundaries: Sequence[Boundary]) -> Surface:
+def surface_of(given: Sequence[Boundary]) -> Surface:
     """One surface of all boundaries, numbered in their order; those of fixed bodies are moved."""
+    boundaries = [_with_outlines(b) for b in given]
     counts = [len(b) for b in boundaries]
     shift = np.cumsum([0, *counts])
 
@@ -92,6 +112,8 @@ def surface_of(boundaries: Sequence[Boundary]) -> Surface:
         dimension=together("dimension").astype(np.int32),
         kind=together("kind").astype(np.int32),
         tip=np.concatenate([d[0] for d in details]),
+        side=together("side").astype(np.int32),
+        convexity=together("convexity").astype(np.int32),
         frame=together("frame").ravel(),
         size=together("size").ravel(),
         box=np.concatenate([d[1] for d in details]).ravel(),
@@ -113,6 +135,58 @@ def _starts(lengths: IntArray) -> IntArray:
     return np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
 
 
+def _with_outlines(b: Boundary) -> Boundary:
+    """The boundary with loops also for discs and rings: polygons of the same area.
+
+    They stand for discs where the overlap of flat faces is sought; see `flat_contacts.outside`.
+    """
+    e = b.elements
+    if not (e.size[e.kind == PLANE, 2] == 1.0).any():
+        return b
+    angle = 2.0 * np.pi * np.arange(CORNERS) / CORNERS
+    circle = np.column_stack((np.cos(angle), np.sin(angle)))
+    circle *= np.sqrt(2.0 * np.pi / (CORNERS * np.sin(2.0 * np.pi / CORNERS)))
+    loops: list[Array] = []
+    counts = np.zeros(len(b), int)
+    for k in range(len(b)):
+        own = [
+            e.loop_points[e.loop_start[m] : e.loop_start[m + 1]]
+            for m in range(e.face_loops[k], e.face_loops[k + 1])
+        ]
+        if e.kind[k] == PLANE and e.size[k, 2] == 1.0:
+            own = [e.size[k, 0] * circle]
+            if e.size[k, 1] > 0.0:
+                own.append(e.size[k, 1] * circle[::-1])
+        counts[k] = len(own)
+        loops += own
+    changed = e._replace(
+        face_loops=_starts(counts),
+        loop_start=_starts(np.array([len(x) for x in loops])),
+        loop_points=np.concatenate(loops),
+    )
+    return Boundary(changed, b.names)
+
+
+def _reach(b: Boundary, k: int) -> tuple[Array, Array]:
+    """Centre and half extents of a round element: of the cylinder about its axis around it."""
+    e = b.elements
+    size, axis = e.size[k], e.frame[k, :, 2]
+    low, high, radius = 0.0, 0.0, size[0]
+    if e.kind[k] == SPHERE:
+        low, high = size[1], size[2]
+    elif e.kind[k] == CYLINDER:
+        low, high = -size[1], size[1]
+    elif e.kind[k] == CONE:
+        low, high, radius = size[1], size[2], size[0] * max(abs(size[1]), abs(size[2]))
+    elif e.kind[k] == TORUS:
+        low, high, radius = -size[1], size[1], size[0] + size[1]
+    elif e.kind[k] == PARABOLOID:
+        low, high, radius = size[1] ** 2 / (4 * size[0]), size[2] ** 2 / (4 * size[0]), size[2]
+    across = np.sqrt(np.maximum(0.0, 1.0 - axis * axis))
+    half = 0.5 * (high - low) * np.abs(axis) + radius * across
+    return e.frame[k, :, 3] + 0.5 * (high + low) * axis, half
+
+
 def _details(b: Boundary) -> tuple[IntArray, Array, Array, Array]:
     """Columns tip, box, wings, inset of one boundary."""
     e, count = b.elements, len(b)
@@ -123,10 +197,14 @@ def _details(b: Boundary) -> tuple[IntArray, Array, Array, Array]:
         if len(points):
             low, high = points.min(axis=0), points.max(axis=0)
             box[i] = *(0.5 * (low + high)), *(0.5 * (high - low))
-        else:
+        if e.kind[i] == CIRCLE or e.kind[i] > PLANE or (e.kind[i] == PLANE and e.size[i, 2] == 1.0):
+            box[i] = np.concatenate(_reach(b, i))
+        elif not len(points):
             box[i, 3:] = UNBOUNDED
     for edge in b.of_dimension(EDGE):
         tip[edge] = e.convexity[edge] == 1
+        if e.kind[edge] != SEGMENT:
+            continue
         along, middle = e.frame[edge, :, 2], e.frame[edge, :, 3]
         for k, face in enumerate(b.above(edge)):
             normal = e.frame[face, :, 2]
@@ -137,6 +215,9 @@ def _details(b: Boundary) -> tuple[IntArray, Array, Array, Array]:
             wings[edge, k, 3] = ((corners[face] - middle) @ into).max()
     for vertex in b.of_dimension(VERTEX):
         faces = sorted({int(f) for edge in b.above(vertex) for f in b.above(int(edge))})
+        if not faces:  # an apex
+            tip[vertex] = e.convexity[vertex] == 1
+            continue
         normals = e.frame[faces, :, 2]
         inset[vertex] = -np.linalg.lstsq(normals, np.ones(len(faces)), rcond=None)[0]
         tip[vertex] = e.convexity[vertex] >= 0 and not any(_reflex(b, vertex, f) for f in faces)
@@ -193,6 +274,18 @@ def within(s: Surface, e: int, other: int) -> bool:
     """Whether an element is another one or bounds it."""
     for k in range(s.closure_start[other], s.closure_start[other + 1]):
         if s.closure[k] == e:
+            return True
+    return False
+
+
+@kernel
+def related(s: Surface, e: int, other: int) -> bool:
+    """Whether an element is another one, bounds it, is bounded by it, or goes on in it smoothly."""
+    if within(s, e, other) or within(s, other, e):
+        return True
+    for k in range(s.below_start[e], s.below_start[e + 1]):
+        edge = s.below[k]
+        if s.dimension[edge] == EDGE and s.convexity[edge] == 0 and within(s, edge, other):
             return True
     return False
 

@@ -26,6 +26,7 @@ from tangere.contact.formation.candidates import (
     near_elements,
     place,
     placed,
+    related,
     surface_of,
     within,
 )
@@ -40,8 +41,9 @@ from tangere.contact.formation.columns import (
     PC_REGION,
     PLANE,
 )
+from tangere.contact.formation.flat_contacts import limits_of
 from tangere.contact.formation.names import contact_name
-from tangere.contact.formation.principal_contacts import find_contact, limits_of
+from tangere.contact.formation.principal_contacts import find_contact
 from tangere.contact.formation.table import (
     MASK,
     Table,
@@ -128,8 +130,8 @@ class Finder(NamedTuple):
 def new_finder(tool: Boundary, fixed: Sequence[Boundary], layer: float, release: float) -> Finder:
     """Arrays for one held body and fixed bodies, whose boundaries are in the world."""
     body, other = surface_of([tool]), surface_of(fixed)
-    corners = tool.elements.frame[:, :, 3]
-    radius = float(np.linalg.norm(corners, axis=1).max())
+    boxes = body.box.reshape(-1, 6)
+    radius = float(np.linalg.norm(np.abs(boxes[:, :3]) + boxes[:, 3:], axis=1).max())
     a, b = int(body.sizes[0]), int(other.sizes[0])
     n = MOST_CANDIDATES
     scale = np.array([radius, layer, FARTHEST * layer, 0.0])
@@ -273,13 +275,12 @@ def _root(group: PtrI4, k: int) -> int:
 
 @kernel
 def _related(f: Finder, k: int, m: int) -> bool:
-    """Whether on A and on B one element of two candidates bounds the other, or is the same."""
+    """Whether on A and on B the elements of two candidates belong together."""
     i, j = f.found.first[k], f.found.first[m]
     a, b = f.world, f.trial.fixed
-    if not (within(a, i, j) or within(a, j, i)):
+    if not related(a, i, j):
         return False
-    i, j = f.found.second[k], f.found.second[m]
-    return within(b, i, j) or within(b, j, i)
+    return related(b, f.found.second[k], f.found.second[m])
 
 
 # ---------------------------------------------------------------- the choice

@@ -30,9 +30,19 @@ from tangere.contact.formation.candidates import (
     place,
     within,
 )
-from tangere.contact.formation.columns import LINE, NPC, PC_POINT, PC_POLYGON, PC_REGION
-from tangere.contact.formation.principal_contacts import Limits, find_contact, outside, plane_point
-from tangere.geometry.boundary import EDGE, FACE, VERTEX
+from tangere.contact.formation.columns import (
+    LINE,
+    NPC,
+    PC_COUNT,
+    PC_NORMAL,
+    PC_POINT,
+    PC_POLYGON,
+    PC_POLYGON_GAP,
+    PC_REGION,
+)
+from tangere.contact.formation.flat_contacts import Limits, outside, plane_point
+from tangere.contact.formation.principal_contacts import find_contact, is_curved
+from tangere.geometry.boundary import EDGE, FACE, PLANE, VERTEX
 from tangere.maths.quat import Quat, from_vector, product, unit
 from tangere.maths.vec import Vec3, add, axpy, cross, dot, norm, scale, sub
 
@@ -122,10 +132,10 @@ def _part_of_another(t: Trial, count: int, first: PtrI4, second: PtrI4) -> bool:
 def _angles_differ(t: Trial, count: int, first: PtrI4, second: PtrI4) -> bool:
     """Whether two pairs of faces cannot both be flush: their angles on A and on B differ."""
     for i in range(count):
-        if t.body.dimension[first[i]] != FACE or t.fixed.dimension[second[i]] != FACE:
+        if t.body.kind[first[i]] != PLANE or t.fixed.kind[second[i]] != PLANE:
             continue
         for j in range(i):
-            if t.body.dimension[first[j]] == FACE and t.fixed.dimension[second[j]] == FACE:
+            if t.body.kind[first[j]] == PLANE and t.fixed.kind[second[j]] == PLANE:
                 on_a = dot(axis(t.body, first[i]), axis(t.body, first[j]))
                 on_b = dot(axis(t.fixed, second[i]), axis(t.fixed, second[j]))
                 if abs(on_a - on_b) > SAME_ANGLE:
@@ -178,6 +188,18 @@ def _equations(t: Trial, i: int, j: int, region: int, at: Vec3, h: PtrF8, x: Ptr
     da, db = a.dimension[i], b.dimension[j]
     p, q = origin(a, i), origin(b, j)
     worst = 0.0
+    if is_curved(a.kind[i]) or is_curved(b.kind[j]):
+        row = local_f8(NPC)
+        wide = 10.0 * t.scale[2]
+        level = wide if region == LINE else -1.0
+        if not find_contact(a, i, b, j, Limits(wide, wide, wide, wide, 0.0, level), row):
+            return 1.0
+        n = (row[PC_NORMAL], row[PC_NORMAL + 1], row[PC_NORMAL + 2])
+        for k in range(int(row[PC_COUNT])):
+            x3 = off(row, PC_POLYGON + 3 * k)
+            y = sub((x3[0], x3[1], x3[2]), at)
+            worst = max(worst, _row(row[PC_POLYGON_GAP + k], n, y, radius, h, x))
+        return worst
     if db == FACE:
         n = axis(b, j)
         if da == VERTEX:
@@ -291,7 +313,7 @@ def _holds(t: Trial, count: int, first: PtrI4, second: PtrI4, regions: PtrI4) ->
     """Whether every contact is there at the solved pose, and is not part of a higher one."""
     a, b = t.moved, t.fixed
     layer = t.scale[1]
-    exact = Limits(EXACT, EXACT, 0.1 * layer, DEEPEST, EXACT)
+    exact = Limits(EXACT, EXACT, 0.1 * layer, DEEPEST, EXACT, EXACT)
     row = local_f8(NPC)
     for c in range(count):
         i, j = first[c], second[c]
@@ -300,7 +322,7 @@ def _holds(t: Trial, count: int, first: PtrI4, second: PtrI4, regions: PtrI4) ->
         point = (row[PC_POINT], row[PC_POINT + 1], row[PC_POINT + 2])
         if not (_off_rim(a, i, point, t.scale[3]) and _off_rim(b, j, point, t.scale[3])):
             return False
-    narrow = Limits(EXACT, EXACT, EXACT, 10.0 * DEEPEST, 0.1 * layer)
+    narrow = Limits(EXACT, EXACT, EXACT, 10.0 * DEEPEST, 0.1 * layer, EXACT)
     for c in range(count):
         i, j = first[c], second[c]
         for k in range(a.sizes[0]):
@@ -368,8 +390,9 @@ def overlap(t: Trial, depth: float) -> bool:
     Solids that touch at most cut each other only where an edge of one crosses a face of the other.
     """
     a, b = t.moved, t.fixed
-    box = local_f8(6)
+    box, row = local_f8(6), local_f8(NPC)
     of_a = t.lists
+    inside = Limits(-depth, 10.0 * t.scale[2], 0.0, depth, 0.0, -1.0)
     for e in range(a.sizes[0]):
         of_a[e] = e
     enclose(a, of_a, a.sizes[0], box)
@@ -378,7 +401,12 @@ def overlap(t: Trial, depth: float) -> bool:
             continue
         other = off(b.box, 6 * j)
         for i in range(a.sizes[0]):
-            if a.dimension[i] + b.dimension[j] == EDGE + FACE and a.dimension[i] != VERTEX:
+            if is_curved(a.kind[i]) or is_curved(b.kind[j]):
+                if a.dimension[i] == FACE and b.dimension[j] == FACE:
+                    if boxes_meet(off(a.box, 6 * i), other, 0.0):
+                        if find_contact(a, i, b, j, inside, row):
+                            return True
+            elif a.dimension[i] + b.dimension[j] == EDGE + FACE and a.dimension[i] != VERTEX:
                 if boxes_meet(off(a.box, 6 * i), other, 0.0) and _cut(a, i, b, j, depth):
                     return True
     return False
