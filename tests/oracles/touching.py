@@ -114,7 +114,7 @@ def touching(a: Solid, b: Solid) -> set[tuple[int, int]]:
     corners = corners_of_contact(a, b)
     points = [*corners]
     points += [0.5 * (x + y) for x, y in combinations(corners, 2)]
-    if len(corners) <= 8:
+    if len(corners) <= 16:
         points += [(x + y + z) / 3.0 for x, y, z in combinations(corners, 3)]
     points.append(corners.mean(axis=0) if len(corners) else np.full(3, 1e9))
     pairs = set()
