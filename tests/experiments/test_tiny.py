@@ -61,6 +61,11 @@ TINY: dict[str, dict[str, Any]] = {
         "with_peers": False,
     },
     "peg-in-hole": {"rate": 20.0},
+    "pen-in-bowl": {"rate": 20.0, "spin_seconds": 0.2},
+    "cylinder-in-pipe": {"rate": 20.0},
+    "ball-on-cylinders": {"rates": (20.0, 10.0), "seconds": 0.5},
+    "cylinder-pivot": {"rates": (20.0, 10.0), "seconds": 0.5},
+    "guarded-motion": {"rates": (1000.0,), "sweep": 2, "seeds": (1,)},
     "free-spoon": {
         "seconds": 0.03,
         "dampings": (0.009,),

@@ -6,6 +6,7 @@ type of the prior motion, case and forces of every principal contact, and the wr
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
@@ -59,8 +60,9 @@ BANDS = ("#dce8f2", "#f6e3c8", "#dfecdd", "#f2dcdd", "#e4dff0", "#d8ebeb", "#efe
 
 
 class Placed(NamedTuple):
-    """A fixed shape and its pose in the world."""
+    """A fixed shape, its name and its pose in the world."""
 
+    name: str
     shape: Shape
     position: Array
     orientation: Array
@@ -68,8 +70,9 @@ class Placed(NamedTuple):
 
 @dataclass(frozen=True)
 class Stage:
-    """A held shape of even density, its mass [kg], and all that it can touch."""
+    """A held shape of even density, its name and mass [kg], and all that it can touch."""
 
+    name: str
     tool: Shape
     mass: float
     fixed: tuple[Placed, ...]
@@ -82,6 +85,7 @@ class Stage:
             [(each.shape, (each.position, each.orientation)) for each in self.fixed],
             options,
             1.0 / rate,
+            names=[self.name, *(each.name for each in self.fixed)],
         )
 
     def paint(self, axes: Axes, camera: Camera, position: Array, orientation: Array) -> None:
@@ -246,7 +250,7 @@ def apart(log: Log, reference: Log, phase: str) -> float:
 
 # ------------------------------------------------ figures
 def bands(panels: Sequence[Axes], log: Log, *, named: bool = True) -> None:
-    """The formations as bands of colour behind the curves, named in the first panel."""
+    """The formations as bands of colour behind the curves, named above the figure."""
     shades: dict[str, str] = {}
     for name, first, after in log.visits(SHORTEST):
         if name not in shades:
@@ -257,13 +261,15 @@ def bands(panels: Sequence[Axes], log: Log, *, named: bool = True) -> None:
     if named:
         from matplotlib.patches import Patch
 
-        panels[0].legend(
+        figure = panels[0].get_figure()
+        assert figure is not None
+        figure.legend(
             handles=[Patch(color=shade, label=name) for name, shade in shades.items()],
-            loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize=7.0,
+            loc="outside upper left", ncols=2, fontsize=7.0,
         )  # fmt: skip
 
 
-def curves(axes: Axes, log: Log, values: Array, label: str, unit: str) -> None:
+def curves(axes: Axes, log: Log, values: Array, label: str, words: str, unit: str) -> None:
     """Three components over time."""
     time = np.arange(len(log.path)) / log.path.rate
     shades = (COLOURS["volume"], COLOURS["point"], COLOURS["signorini"])
@@ -271,7 +277,8 @@ def curves(axes: Axes, log: Log, values: Array, label: str, unit: str) -> None:
         axes.plot(time, column, color=shade, lw=1.1, label=f"{label}{name}")
     axes.axhline(0.0, color=FAINT, lw=0.6)
     axes.set_xlabel("time [s]")
-    axes.set_ylabel(f"{label} [{unit}]")
+    axes.set_ylabel(f"{words} [{unit}]")
+    axes.legend(fontsize=7.5)
 
 
 def moments(stage: Stage, log: Log, ticks: Sequence[int], camera: Camera, caption: str) -> Figure:
@@ -279,12 +286,13 @@ def moments(stage: Stage, log: Log, ticks: Sequence[int], camera: Camera, captio
     from matplotlib.figure import Figure
 
     n = len(ticks)
-    figure = Figure(figsize=(2.1 * n, 2.3))
+    figure = Figure(figsize=(2.1 * n, 2.5))
     figure.set_label(caption)
     right, up, _ = camera.axes()
     centre = np.asarray(camera.centre)
     for i, tick in enumerate(ticks):
-        axes = figure.add_axes((i / n + 0.005, 0.14, 1.0 / n - 0.01, 0.85))
+        words = f"{tick / log.path.rate:.2f} s: {log.names[tick]}"
+        axes = figure.add_axes((i / n + 0.005, 0.19, 1.0 / n - 0.01, 0.8))
         stage.paint(axes, camera, log.path.positions[tick], log.path.orientations[tick])
         for point, normal, size in zip(
             log.point[tick], log.normal[tick], log.normal_force[tick], strict=True
@@ -300,7 +308,7 @@ def moments(stage: Stage, log: Log, ticks: Sequence[int], camera: Camera, captio
                 arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1.4, "mutation_scale": 8},
             )  # fmt: skip
         figure.text(
-            (i + 0.5) / n, 0.06, f"{tick / log.path.rate:.2f} s: {log.names[tick]}",
-            ha="center", va="center", fontsize=6.5, wrap=True,
+            (i + 0.5) / n, 0.17, "\n".join(textwrap.wrap(words, 34)),
+            ha="center", va="top", fontsize=6.0,
         )  # fmt: skip
     return figure

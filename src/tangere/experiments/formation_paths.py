@@ -213,7 +213,7 @@ class Bowl(NamedTuple):
         """The radius of the contact when the ball's centre has gone that way from the middle."""
         from scipy.optimize import brentq
 
-        return float(brentq(lambda r: self.arc(r) - way, -1e-6, 1.2 * self.rim, xtol=1e-15))
+        return float(brentq(lambda r: self.arc(r) - way, -self.rim, self.rim, xtol=1e-15))
 
 
 # ------------------------------------------------ cylinder and pipe
@@ -247,11 +247,13 @@ class Pipe(NamedTuple):
 def pen_on_meridian(
     s: Bowl, rate: float, speed: float, far: float, centre: Array | None = None
 ) -> Path:
-    """Down to the middle, out along the meridian, leaned to the far rim, turned about its axis.
+    """Down near the middle, out along the meridian, leaned to the far rim, turned about its axis.
 
-    The pen's axis is upright until it leans towards −x; `centre` of mass from the ball's centre.
+    Phase "meridian" begins in the middle, at even speed since 0.2 s before. The pen's axis is
+    upright until it leans towards −x; `centre` of mass from the ball's centre.
     """
-    way = s.arc(far)
+    way, early = s.arc(far), 0.2
+    inside = s.radius_after(-early * speed)
     lean = lean_angle(s, far)
     upright = np.array([1.0, 0.0, 0.0, 0.0])
 
@@ -263,8 +265,12 @@ def pen_on_meridian(
 
     return path_of(
         [
-            ("touch", 0.3, eased(lambda u: (s.ball_at(0.0, between(2e-3, s.gap, u)), upright))),
-            ("rest", 0.1, lambda u: (s.ball_at(0.0), upright)),
+            ("touch", 0.3, eased(lambda u: (s.ball_at(inside, between(2e-3, s.gap, u)), upright))),
+            ("rest", 0.1, lambda u: (s.ball_at(inside), upright)),
+            (
+                "begin", early,
+                lambda u: (s.ball_at(s.radius_after((u - 1.0) * early * speed)), upright),
+            ),
             ("meridian", way / speed, lambda u: (s.ball_at(s.radius_after(u * way)), upright)),
             ("rest outside", 0.1, lambda u: leaned(0.0)),
             ("lean", 1.0, eased(lambda u: leaned(u * lean))),
@@ -273,7 +279,7 @@ def pen_on_meridian(
         ],
         rate,
         centre,
-    )
+    )  # fmt: skip
 
 
 def lean_angle(s: Bowl, r: float) -> float:
@@ -315,11 +321,11 @@ def pen_spun(
 def cylinder_over_pipes(s: Pipe, rate: float, way: float, tilt: float) -> Path:
     """Laid on the x pipe, rolled, slid along it, tilted, and brought across both pipes.
 
-    Rolling is that of the two surfaces: the contact moves over both by the same length, r (α − φ) =
-    R φ for a turn α of the cylinder and a turn φ of the contact about the pipe.
+    In rolling the cylinder's point at the contact stands still: α = φ (r + R + d)/r, for a turn α
+    of the cylinder, a turn φ of the contact about the pipe, and the gap d between them.
     """
     angle = way / s.pipe
-    turned = 1.0 + s.pipe / s.radius
+    turned = 1.0 + (s.pipe + s.gap) / s.radius
     start, end, corner = 0.060, 0.060 + way, 0.025
     own = corner / math.sqrt(2.0)
     up = math.radians(6.0)
@@ -398,10 +404,13 @@ def cylinder_about_point(
 ) -> Path:
     """The end edge of a cylinder on the crest of one along z: touches, shifts, turns about it.
 
-    The axis rises towards −x by `begin`, then falls to `end` [rad]. The edge comes down along the
-    normal at x = −`shift` and is moved to x = 0, where it stays: phase "log" turns about it.
+    The axis rises towards −x, then falls evenly; phase "log" begins where it is at `begin` and ends
+    where it is at `end` [rad]. The edge comes down along the normal at x = −`shift` and is moved to
+    x = 0, where it stays.
     """
     reach = crest + s.gap
+    early = 0.2
+    first = begin + (begin - end) * early / seconds
 
     def held(point: Array, elevation: float) -> Pose:
         along = np.array([-math.cos(elevation), math.sin(elevation), 0.0])
@@ -416,10 +425,11 @@ def cylinder_about_point(
 
     return path_of(
         [
-            ("touch", 0.3, eased(lambda u: held(near(lean, between(2e-3, s.gap, u)), begin))),
-            ("rest", 0.1, lambda u: held(near(lean, s.gap), begin)),
-            ("shift", 0.3, eased(lambda u: held(near(lean * (1.0 - u), s.gap), begin))),
-            ("rest on the crest", 0.1, lambda u: held(near(0.0, s.gap), begin)),
+            ("touch", 0.3, eased(lambda u: held(near(lean, between(2e-3, s.gap, u)), first))),
+            ("rest", 0.1, lambda u: held(near(lean, s.gap), first)),
+            ("shift", 0.3, eased(lambda u: held(near(lean * (1.0 - u), s.gap), first))),
+            ("rest on the crest", 0.1, lambda u: held(near(0.0, s.gap), first)),
+            ("begin", early, lambda u: held(near(0.0, s.gap), between(first, begin, u))),
             ("log", seconds, lambda u: held(near(0.0, s.gap), between(begin, end, u))),
         ],
         rate,

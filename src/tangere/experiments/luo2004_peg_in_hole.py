@@ -86,7 +86,12 @@ def stage(p: Params) -> Stage:
     s = sizes()
     peg = Box((2.0 * s.half, 2.0 * s.half, 2.0 * s.half_height))
     block = holed_block(BLOCK, (2.0 * s.hole, 2.0 * s.hole))
-    return Stage(peg, p.mass, (Placed(block, np.array([0.0, 0.0, -0.5 * BLOCK[2]]), UPRIGHT),))
+    return Stage(
+        "peg",
+        peg,
+        p.mass,
+        (Placed("block", block, np.array([0.0, 0.0, -0.5 * BLOCK[2]]), UPRIGHT),),
+    )
 
 
 def path(p: Params) -> Path:
@@ -171,12 +176,11 @@ def plot(result: Result) -> list[Figure]:
         columns=2, size=(9.0, 3.6),
     )  # fmt: skip
     bands(axes, log)
-    curves(axes[0], log, log.force, "F_", "N")
-    curves(axes[1], log, 1e3 * log.torque, "τ_", "N mm")
+    curves(axes[0], log, log.force, "F_", "contact force", "N")
+    curves(axes[1], log, 1e3 * log.torque, "τ_", "torque", "N mm")
     for panel in axes:
         for start in log.path.starts.values():
             panel.axvline(start / log.path.rate, color=FAINT, lw=0.4, ls=":")
-    axes[1].legend(fontsize=7.5)
     return [figure]
 
 

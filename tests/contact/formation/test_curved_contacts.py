@@ -69,7 +69,7 @@ def test_cylinder_on_a_parallel_rod_is_a_line_and_tilted_a_point() -> None:
     f = on_legs(tg.Cylinder(0.02, 0.08))
     rows, valid = f.find((0.1, 0.0, 0.0355), ALONG_X)
     assert valid
-    assert f.describe(rows) == ("tool side on x side",)
+    assert f.describe(rows) == ("tool side along x side",)
     assert rows[0][PC_REGION] == LINE
     assert rows[0][PC_CURVED] == 1.0
     ends = rows[0][PC_POLYGON : PC_POLYGON + 6].reshape(2, 3)
@@ -104,7 +104,7 @@ def test_cylinder_on_a_floor() -> None:
         assert rows[0][PC_GAP] == pytest.approx(-3e-4, abs=EXACT)
     f.forget()
     rows, _ = f.find((0.0, 0.0, 0.0202), ALONG_X)
-    assert f.describe(rows) == ("tool side on body floor",)
+    assert f.describe(rows) == ("tool side along body floor",)
     assert rows[0][PC_REGION] == LINE
 
 
@@ -120,7 +120,8 @@ def test_capsule_and_cone_on_a_floor() -> None:
         capsule.forget()
         rows, valid = capsule.find((0.0, 0.0, height), turn((0, 1, 0), degrees))
         assert valid
-        assert capsule.describe(rows) == (f"tool {name} on body floor",)
+        how = "along" if region == LINE else "on"
+        assert capsule.describe(rows) == (f"tool {name} {how} body floor",)
         assert rows[0][PC_REGION] == region
     cone = on_floor(tg.Cone(0.02, 0.05))
     rows, _ = cone.find((0.0, 0.0, 0.0126), UPRIGHT)

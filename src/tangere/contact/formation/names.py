@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tangere.contact.formation.columns import PC_A, PC_B, PC_BODY
+from tangere.contact.formation.columns import LINE, PC_A, PC_B, PC_BODY, PC_REGION
+from tangere.geometry.boundary import FACE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,13 @@ def contact_name(row: Array, boundaries: Sequence[Boundary], names: Sequence[str
     body = 1 + int(row[PC_BODY])
     held = boundaries[0].names[int(row[PC_A])]
     other = boundaries[body].names[int(row[PC_B])]
-    return f"{names[0]} {held} on {names[body]} {other}"
+    faces = all(
+        boundary.elements.dimension[int(element)] == FACE
+        for boundary, element in ((boundaries[0], row[PC_A]), (boundaries[body], row[PC_B]))
+    )
+    # round faces touch in a point, or along a line
+    how = "along" if faces and row[PC_REGION] == LINE else "on"
+    return f"{names[0]} {held} {how} {names[body]} {other}"
 
 
 def formation_name(contacts: Sequence[str]) -> str:

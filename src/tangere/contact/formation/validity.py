@@ -392,7 +392,7 @@ def overlap(t: Trial, depth: float) -> bool:
     a, b = t.moved, t.fixed
     box, row = local_f8(6), local_f8(NPC)
     of_a = t.lists
-    inside = Limits(-depth, 10.0 * t.scale[2], 0.0, depth, 0.0, -1.0)
+    inside = Limits(-depth, 3.0 * t.scale[1], 0.0, depth, 0.0, -1.0)
     for e in range(a.sizes[0]):
         of_a[e] = e
     enclose(a, of_a, a.sizes[0], box)
