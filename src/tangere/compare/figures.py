@@ -13,6 +13,7 @@ from tangere.experiments.figures import COLOURS, FAINT, INK
 from tangere.plot_style import canvas, house_style
 from tangere.trace import metrics
 from tangere.trace.figure import thinned
+from tangere.trace.formation_graph import draw, graph_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,6 +38,11 @@ def figures_of(comparison: Comparison) -> list[tuple[str, Figure]]:
         drawn.append((f"felt{tail}", _felt(comparison, tool)))
         if any(tool in run.formations for run in comparison.runs):
             drawn.append((f"formations{tail}", _formations(comparison, tool)))
+            drawn += [
+                (f"formation-graph-{at}{tail}", draw(graph, f"{tool}, method {run.label}"))
+                for at, run in enumerate(comparison.runs, start=1)
+                if tool in run.formations and (graph := graph_of(run.trace.of(tool))) is not None
+            ]
     return [*drawn, ("times", _times(comparison))]
 
 

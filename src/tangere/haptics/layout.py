@@ -125,7 +125,8 @@ PACKET_STATE = 5  # 13: y_k
 PACKET_WRENCH = 18  # 6: contact force and torque on the tool at its centre of mass, at y_k
 PACKET_STIFFNESS = 24  # 36: −∂W/∂(x, φ) at y_k and fixed (v, ω), row by row
 PACKET_DAMPING = 60  # 36: −∂W/∂(v, ω) at y_k
-PACKET_PLANES = 96  # MAX_PLANES × NPLANE
+PACKET_FORMATION = 96  # number of the contact formation
+PACKET_PLANES = 97  # MAX_PLANES × NPLANE
 NPACKET = PACKET_PLANES + MAX_PLANES * NPLANE
 PACKET_TRUNCATED = 1  # there were more planes than fit, or the query ran out of budget
 
@@ -198,7 +199,8 @@ ROW_STATE = 86  # FORCE_…
 ROW_FAULT = 87  # bits FAULT_…
 ROW_BUTTONS = 88
 ROW_EVENT = 89  # number of the newest mark in its first tick, else 0
-ROW_USER = 90  # NUSER: numbers of the user's own
+ROW_FORMATION = 90  # number of the contact formation
+ROW_USER = 91  # NUSER: numbers of the user's own
 NUSER = 16
 NROW = ROW_USER + NUSER
 

@@ -55,6 +55,7 @@ from tangere.haptics.layout import (
     OUT_DEPTH,
     OUT_ENERGY,
     OUT_FORCE,
+    PACKET_FORMATION,
     PACKET_SEQUENCE,
     PACKET_TIME,
     READ_BUTTONS,
@@ -70,6 +71,7 @@ from tangere.haptics.layout import (
     ROW_EFFECT,
     ROW_EVENT,
     ROW_FAULT,
+    ROW_FORMATION,
     ROW_GAIN,
     ROW_GRIPPER,
     ROW_GRIPPER_FORCE,
@@ -263,6 +265,7 @@ def _write_row(r: Rig, effect: PtrF8, now: float) -> None:
     row[ROW_OBSERVED], row[ROW_BUDGET] = m[MEM_OBSERVED], m[MEM_BUDGET]
     row[ROW_STORED] = out[OUT_ENERGY]
     row[ROW_DEPTH], row[ROW_PLANES] = out[OUT_DEPTH], out[OUT_ACTIVE]
+    row[ROW_FORMATION] = r.packet[PACKET_FORMATION]
     row[ROW_NET], row[ROW_STATE] = m[MEM_NET], m[MEM_STATE]
     row[ROW_WRITE_TIME] = m[MEM_WRITE_TIME]
     row[ROW_BUTTONS] = r.reading[READ_BUTTONS]

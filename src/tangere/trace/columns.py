@@ -78,6 +78,12 @@ COLUMNS: dict[str, Column] = {
         _number("energy.stored", layout.ROW_STORED, "J", "held by tool, coupling and planes"),
         _number("contact.depth", layout.ROW_DEPTH, "m", "deepest overlap; below zero apart"),
         _number("contact.count", layout.ROW_PLANES, "1", "contact planes that press"),
+        _number(
+            "contact.formation",
+            layout.ROW_FORMATION,
+            "1",
+            'number of the contact formation, in the names of `Trace.meta["formations"]`',
+        ),
         _number("contact.age", layout.ROW_AGE, "s", "age of the newest contact packet"),
         _number("servo.late", layout.ROW_LATE, "s", "start of the tick after its deadline"),
         _number("servo.duration", layout.ROW_SPENT_TIME, "s", "time that the tick took"),
@@ -113,7 +119,15 @@ COLUMNS: dict[str, Column] = {
         _number("buttons", layout.ROW_BUTTONS, "bits", "buttons that are pressed"),
     )
 }
-WHOLE_NUMBERS = ("contact.count", "servo.missed", "servo.state", "event", "fault", "buttons")
+WHOLE_NUMBERS = (
+    "contact.count",
+    "contact.formation",
+    "servo.missed",
+    "servo.state",
+    "event",
+    "fault",
+    "buttons",
+)
 # How the machine did, not what happened: another run of the same session differs here.
 OF_THE_MACHINE = (
     "servo.late",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,14 @@ from tangere.maths.vec import Array
 from tangere.plot_style import FAINT, INK, canvas, house_style
 from tangere.trace import metrics
 from tangere.trace.columns import FAULT_WORDS
+from tangere.trace.formation_graph import COLUMN, graph_of
 from tangere.trace.rows import BLOCK_ROWS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from tangere.trace.formation_graph import FormationGraph
     from tangere.trace.trace import Trace
 
 HAND, SCENE, SPRING = "#2f6f9f", "#d9822b", "#7fb285"
@@ -35,6 +38,9 @@ def draw(trace: Trace) -> Figure:
     labels = ["force [N]", "torque [N m]", "distance [mm]", "energy [J]", "servo [µs]"]
     if trace.virtual:
         labels.pop()
+    graphs = {name: graph for name in trace.tools if (graph := graph_of(trace.of(name)))}
+    if graphs:
+        labels.append("formation")
     rows = len(labels)
     figure, panels = canvas("A recorded session.", rows=rows, size=(8.0, 2.0 * rows))
     force, torque, apart, energy = panels[:4]
@@ -67,16 +73,35 @@ def draw(trace: Trace) -> Figure:
         for column, colour, label in (("late", INK, "after deadline"), ("duration", HAND, "tick")):
             times = thinned(trace, _times(1e6, f"servo.{column}"))
             panels[4].plot(*times, color=colour, lw=0.8, label=label)
+    if graphs:
+        _draw_formations(panels[-1], trace, graphs)
     for axes, label in zip(panels, labels, strict=True):
         axes.set_ylabel(label)
         axes.margins(x=0.0)
     _mark_faults(force, trace)
-    for axes in panels:  # above the panel, where no line can hide
+    for axes in panels[: len(panels) - bool(graphs)]:  # above the panel, where no line can hide
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, borderpad=0.0)
     panels[-1].set_xlabel("time [s]")
     what = [f"{trace.duration:.2f} s at {trace.rate:g} Hz", str(trace.meta.get("method", ""))]
     figure.suptitle(", ".join(filter(None, what)), color=FAINT, x=0.01, ha="left")
     return figure
+
+
+def _draw_formations(axes: Axes, trace: Trace, graphs: dict[str, FormationGraph]) -> None:
+    """A bar for as long as a formation lasted, a row for each formation of each tool."""
+    labels: list[str] = []
+    for tool, graph in graphs.items():
+        one, told = trace.of(tool), list(trace.meta["formations"])
+        rows = {told.index(name): len(labels) + k for k, name in enumerate(graph.names)}
+        labels += [f"{tool}: {name}" if len(graphs) > 1 else name for name in graph.names]
+        numbers = np.asarray(one[COLUMN], np.int64)
+        changes = 1 + np.flatnonzero(np.diff(numbers))
+        for first, after in itertools.pairwise([0, *changes.tolist(), len(numbers)]):
+            length = max((after - first) / trace.rate, trace.duration / SHOWN_SPANS)
+            bar = float(one.time[first]), length
+            axes.broken_barh([bar], (rows[int(numbers[first])] - 0.4, 0.8), color=SPRING)
+    axes.set_yticks(range(len(labels)), labels, fontsize=6.5)
+    axes.grid(False)
 
 
 def _mark_faults(axes: Axes, trace: Trace) -> None:

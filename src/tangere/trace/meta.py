@@ -121,6 +121,7 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         "a table of numbers for each tool",
     ),
     "rigs": (lambda value: _each(value, _rig), "a list with the memory of each hand"),
+    "formations": (lambda value: _each(value, _text), "a list of names"),
     "columns": (
         lambda value: _table(value, lambda names: _each(names, _text)),
         "a list of names for each tool",
