@@ -24,6 +24,7 @@ HOME = {
     "DeviceError": "errors",
     "DirectCoupling": "haptics.coupling",
     "EnergyLedger": "trace.metrics",
+    "Formation": "contact.formation.options",
     "Material": "scene.scene",
     "Mesh": "geometry.shapes",
     "Penalty": "contact.penalty.options",
@@ -61,6 +62,7 @@ __all__ = [
     "DeviceError",
     "DirectCoupling",
     "EnergyLedger",
+    "Formation",
     "Material",
     "Mesh",
     "Penalty",
@@ -91,6 +93,7 @@ if TYPE_CHECKING:
     from tangere import devices
     from tangere.collision.distance import distance
     from tangere.collision.volume import contact_volume
+    from tangere.contact.formation.options import Formation
     from tangere.contact.penalty.options import Penalty
     from tangere.contact.point.method import Point
     from tangere.contact.signorini.options import Signorini

@@ -19,6 +19,7 @@ EXPECTED = {
     *("arch", "blocks", "block-tower", "card-house", "dominoes", "falling-cube", "heap"),
     *("mixed-shapes", "slope", "spinning-block", "spinning-top", "stick-slip", "wall"),
     *("clip", "soft-block", "table"),
+    *("ball-on-cylinders", "cylinder-in-pipe", "cylinder-pivot", "guarded-motion", "pen-in-bowl"),
     *("gear-box", "jaws", "mesh-bowl"),
 }
 # Bodies may start in touch; positions are written with a few rounded products.

@@ -15,8 +15,8 @@ from tangere.geometry.shapes import Box, Mesh
 from tangere.scene.library import build, ring_mesh
 from tangere.scene.mesh_scene import MOST_TOLERANCE, scene_to_feel, tolerance_for
 from tangere.scene.scene import Scene
-from tangere.session.mesh_side import Untouched, _without_tools
 from tangere.session.session import Session
+from tangere.session.untouched import Untouched, without_tools
 
 Array = NDArray[np.float64]
 
@@ -63,11 +63,11 @@ def test_a_part_of_any_size_is_felt(size: float) -> None:
 
 
 def test_no_mesh_is_split_where_nothing_but_the_tool_moves() -> None:
-    still = _without_tools(scene_to_feel(ring_mesh(0.1, 0.2, 0.05)))
+    still = without_tools(scene_to_feel(ring_mesh(0.1, 0.2, 0.05)))
     assert [type(body.shape) for body in still.bodies] == [Untouched, Untouched]
     moving = build("spoon-and-cup")
     moving.add_body(Box((0.1, 0.1, 0.1)), position=(0.0, 0.5, 0.05))
-    kinds = [type(body.shape) for body in _without_tools(moving).bodies]
+    kinds = [type(body.shape) for body in without_tools(moving).bodies]
     assert kinds.count(Untouched) == 1
 
 

@@ -30,6 +30,7 @@ BUILT_IN = {
     "point": "tangere.contact.point.method",
     "penalty": "tangere.contact.penalty.method",
     "signorini": "tangere.contact.signorini.method",
+    "formation": "tangere.contact.formation.method",
 }
 # What of a material the page can scale.
 MATERIAL_FACTORS = frozenset({"stiffness", "damping", "friction"})
@@ -97,6 +98,8 @@ class Method:
     """The same where nothing but a tool in a hand moves; None: no less."""
     per_area: Callable[[Any], bool] = _never
     """(options): whether materials give stiffness and damping per area [N/m³, N s/m³]."""
+    refuse: Callable[[Scene], None] | None = None
+    """(scene): refuses what the kinds of bodies and shapes do not tell, in one line."""
     check: Callable[[Scene, Any, str], None] | None = None
     """(scene, options, stepper): refuses what options and scene do not allow, in one line."""
 
@@ -129,7 +132,7 @@ class Method:
         return self if self.steppers else methods[methods.default]
 
     def check_bodies(self, scene: Scene) -> None:
-        """Refuse bodies and shapes that this method does not know."""
+        """Refuse scenes with bodies and shapes that this method does not know."""
         for body in scene.bodies:
             for what, has, known in (
                 ("body", {body.kind}, "bodies"),
@@ -141,6 +144,8 @@ class Method:
                         f"{body.name!r}: method {self.name!r} knows no {what} of kind "
                         f"{', '.join(sorted(has))}; use one of: {', '.join(able) or 'none does'}"
                     )
+        if self.refuse is not None:
+            self.refuse(scene)
 
     def accepts(self, scene: Scene) -> bool:
         """Whether it knows all bodies and shapes of a scene."""

@@ -15,6 +15,13 @@ from tangere.geometry.boundary import holed_block
 from tangere.geometry.checks import hint, integer, number, show
 from tangere.geometry.shapes import Box, Capsule, Compound, Cone, Convex, Cylinder, Mesh, Sphere
 from tangere.haptics.coupling import VirtualCoupling
+from tangere.scene.formation_library import (
+    ball_on_cylinders,
+    cylinder_in_pipe,
+    cylinder_pivot,
+    guarded_motion,
+    pen_in_bowl,
+)
 from tangere.scene.mesh_library import gear_box, jaws, mesh_bowl
 from tangere.scene.scene import Material, Scene
 from tangere.scene.soft_library import clip_to_snap, soft_block, table_to_press
@@ -568,19 +575,36 @@ def _directions(rng: np.random.Generator, count: int) -> Array:
 
 SCENES: dict[str, Entry] = {
     "arch": Entry("fifteen wedge stones in half a ring, held by weight alone", arch),
+    "ball-on-cylinders": Entry(
+        "a ball in your hand, above two crossed cylinders", ball_on_cylinders, "formation"
+    ),
     "blocks": Entry("six blocks to push and to stack, with a shovel in your hand", blocks),
     "block-tower": Entry("thirteen blocks on top of each other", block_tower),
     "card-house": Entry("three storeys of leaning cards", card_house),
     "clip": Entry("a soft clip in your hand, to snap onto a pipe", clip_to_snap, "signorini"),
+    "cylinder-in-pipe": Entry(
+        "a cylinder in your hand, to roll on an L-shaped pipe", cylinder_in_pipe, "formation"
+    ),
+    "cylinder-pivot": Entry(
+        "a cylinder in your hand, to turn about a point of its edge", cylinder_pivot, "formation"
+    ),
     "dominoes": Entry("a row of twenty dominoes, the first one falling", dominoes),
     "falling-cube": Entry("a tilted cube drops and comes to rest", falling_cube),
     "gear-box": Entry("a gear in your hand, to drive two gears on pins", gear_box, "penalty"),
+    "guarded-motion": Entry(
+        "a cylinder in your hand, to set down on a crossed one", guarded_motion, "formation"
+    ),
     "heap": Entry("sixty mixed shapes fall into a bin", heap),
     "jaws": Entry("an upper jaw in your hand, above a lower jaw", jaws, "penalty"),
     "mesh-bowl": Entry("ten concave bodies in a bowl, to stir with a stick", mesh_bowl, "penalty"),
     "mixed-shapes": Entry("one body of every kind of shape", mixed_shapes),
     "peg-and-hole": Entry("a peg in your hand and a hole 1 mm wider all round", peg_and_hole),
-    "peg-in-hole": Entry("a square peg in your hand and a hole 3 mm wider all round", peg_in_hole),
+    "peg-in-hole": Entry(
+        "a square peg in your hand and a hole 3 mm wider all round", peg_in_hole, "formation"
+    ),
+    "pen-in-bowl": Entry(
+        "a pen in your hand, to slide and lean in a bowl", pen_in_bowl, "formation"
+    ),
     "pyramid": Entry("a small pyramid of six blocks to push over", pyramid),
     "slope": Entry("four blocks of different friction on a slope", slope),
     "soft-block": Entry("a ball in your hand, to poke a block of jelly", soft_block, "signorini"),

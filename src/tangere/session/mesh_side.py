@@ -9,7 +9,6 @@ scene knows its tools as bodies without a shape, which touch nothing.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,7 +36,6 @@ from tangere.contact_planes import (
     PLANE_POINT,
     PLANE_TOLERANCE,
 )
-from tangere.geometry.shapes import Shape
 from tangere.haptics.layout import (
     NPACKET,
     NTOOL,
@@ -60,27 +58,12 @@ from tangere.maths.rotations import quaternion_of, rotation_of
 from tangere.scene.compile import principal_frame
 from tangere.scene.scene import Body, Floor, Scene, Tool
 from tangere.session.tool_side import ToolSide
+from tangere.session.untouched import without_tools
 from tangere.simulation import Simulation
 from tangere.steppers.stepper import CONTACT_COLUMNS
 
 if TYPE_CHECKING:
-    from tangere.geometry.polyhedron import Moments, Polyhedron
     from tangere.maths.vec import Array
-
-
-@dataclass(frozen=True, eq=False)
-class Untouched(Shape):
-    """A shape that no contact of the scene sees."""
-
-    shape: Shape
-
-    @property
-    def _parts(self) -> tuple[Polyhedron, ...]:
-        return ()
-
-    @property
-    def _moments(self) -> Moments:
-        return self.shape.moments()
 
 
 # Columns of a body's pose: position, attitude, velocity, angular velocity.
@@ -105,7 +88,7 @@ class MeshSide(ToolSide):
             rigs: Where states come from and packets go.
         """
         super().__init__(scene, dt, rigs)
-        self.simulation = Simulation(_without_tools(scene), method=method, dt=dt)
+        self.simulation = Simulation(without_tools(scene), method=method, dt=dt)
         self._others = [body for body in scene.bodies if not isinstance(body, Tool)]
         self._grips = [self.simulation.hold(tool.index) for tool in self.tools]
         self._others_held = [self.simulation.hold(body.index) for body in self._others]
@@ -203,19 +186,4 @@ def _friction(tool: Tool, other: Body | Floor) -> tuple[float, float]:
     return (
         math.sqrt(a.static_friction * b.static_friction),
         math.sqrt(a.kinetic_friction * b.kinetic_friction),
-    )
-
-
-def _without_tools(scene: Scene) -> Scene:
-    """The scene with tools that touch nothing.
-
-    Where nothing else can move, nothing is touched but by tools: then no mesh has to be split into
-    convex pieces, which would take minutes.
-    """
-    still = all(body.fixed or isinstance(body, Tool) for body in scene.bodies)
-    return scene.with_bodies(
-        [
-            replace(body, shape=Untouched(body.shape)) if still or isinstance(body, Tool) else body
-            for body in scene.bodies
-        ]
     )

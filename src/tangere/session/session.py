@@ -415,7 +415,7 @@ class Session:
             self.turn_seconds.append(time.perf_counter() - begin)
             if each is not None:
                 each()
-        meta["end"] = "finished"
+        meta |= {"end": "finished", **self.found()}
         whole = rows.reshape(ticks, -1)
         self.additions.see_buttons(whole)
         tools = [tool.name for tool in self.scene.tools]
@@ -525,6 +525,11 @@ class Session:
                 rig.source[0] = SOURCE_ARM
                 rig.arm[:] = device.arm()
             self.rigs[i] = rig._replace(table=known.table(self.rate, ticks))
+
+    def found(self) -> dict[str, Any]:
+        """What a trace says of its session that is known only at its end."""
+        names = list(self.contact.formations)
+        return {"formations": names} if names else {}
 
     def _meta(self, clock: str) -> dict[str, Any]:
         """What a trace says of its session."""

@@ -116,7 +116,9 @@ class Live:
         self._stop.set()
         self._contact.join(JOIN)
         words = self.trouble or reason or self.hands.trouble or "finished"
-        self._trace = self.recorder.finish(words, overruns=self.overruns, devices=self.hands.faults)
+        self._trace = self.recorder.finish(
+            words, overruns=self.overruns, devices=self.hands.faults, **self.session.found()
+        )
         return self._trace
 
     # ------------------------------------------------------------------ threads

@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tangere.geometry.boundary_lines import MARK
 from tangere.haptics.layout import NPACKET, NSTATE, PACKET_TIME, STATE_TIME, Rig
 from tangere.haptics.mailbox import post, take
 from tangere.scene.scene import Scene, Tool
 from tangere.steppers.stepper import CONTACT_COLUMNS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tangere.maths.vec import Array
     from tangere.simulation import Simulation
+    from tangere.trace.formation_graph import FormationGraph
 
 
 class ToolSide:
@@ -25,6 +29,8 @@ class ToolSide:
 
     simulation: Simulation
     """The scene in motion."""
+    formations: Sequence[str] = ()
+    """Names of contact formations, by their numbers in packets; of methods that tell them."""
     ahead = 0.0  # time of a packet after that of the state it was asked with [s]
 
     def __init__(self, scene: Scene, dt: float, rigs: list[Rig]) -> None:
@@ -64,3 +70,11 @@ class ToolSide:
     def contacts_on(self, hand: int) -> NDArray[np.void]:
         """Contacts of a tool that the scene's table does not have; rows of `CONTACT_COLUMNS`."""
         return np.zeros(0, CONTACT_COLUMNS)
+
+    def marks(self, hand: int) -> NDArray[np.void]:
+        """Lines that show what touches a tool; rows of `MARK`."""
+        return np.zeros(0, MARK)
+
+    def visited(self, hand: int) -> FormationGraph | None:
+        """Contact formations that a tool went through so far; None: the method tells none."""
+        return None
