@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from formation_figures import taxonomy
 
 import tangere as tg
 from tangere.compare.comparison import compare
@@ -549,6 +550,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "friction-growth": friction_growth,
     "soft-contact": soft_contact,
     "curved-solids": curved_solids,
+    "formation-taxonomy": taxonomy,
     "compare-wrenches": lambda: peg_by_three()["wrenches"],
     "compare-felt": lambda: peg_by_three()["felt"],
 }

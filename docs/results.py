@@ -194,7 +194,7 @@ def all_jobs() -> dict[str, Job]:
         for name, (module, _) in FUNCTIONS.items()
         if name != VERSIONS  # another checkout is not at hand
     ]
-    drawn = (DOCS / "figures.py",)
+    drawn = (DOCS / "figures.py", DOCS / "formation_figures.py")
     canvas = "tangere.experiments.figures"
     jobs.append(Job("drawings", STORE / "drawings.json", canvas, _drawings, beside=drawn))
     return {job.name: job for job in jobs}
@@ -293,7 +293,7 @@ def stamp(sources: str) -> dict[str, Any]:
             engines[package] = version(package)
         except PackageNotFoundError:
             continue
-    tree = ("src", "docs/figures.py")
+    tree = ("src", "docs/figures.py", "docs/formation_figures.py")
     return {
         "commit": _git("rev-parse", "--short=10", "HEAD") or "unknown",
         "changed": bool(_git("status", "--porcelain", "--", *tree)),

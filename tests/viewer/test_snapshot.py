@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tangere._jit import JIT_DISABLED
+from tangere.geometry.boundary_lines import MARK
 from tangere.steppers.stepper import CONTACT_COLUMNS
 from tangere.viewer.frame import TOOL, Books, Frame, Pull, Servo, history_dtype
 from tangere.viewer.snapshot import Block, Room
@@ -37,6 +38,9 @@ def frame_of(number: int, bodies: int = 4, contacts: int = 3) -> Frame:
     tools = np.zeros(2, TOOL)
     for name in TOOL.names or ():
         tools[name] = number
+    marks = np.zeros(number % 5, MARK)
+    for name in MARK.names or ():
+        marks[name] = number
     return Frame(
         build=number,
         take=number,
@@ -54,6 +58,7 @@ def frame_of(number: int, bodies: int = 4, contacts: int = 3) -> Frame:
         books=Books(*(number + np.arange(8.0))),
         pull=Pull(np.full(3, 1.0), np.full(3, 2.0), 3.0, True) if number % 2 else None,
         tools=tools,
+        marks=marks,
         servo=Servo(999.5, 10 + number, 2, 1, 8e-6, 1e-3, 0.01, 500.0),
         recording=1,
         recorded=0.25,

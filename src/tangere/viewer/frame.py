@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tangere.contact.method import methods
+from tangere.geometry.boundary_lines import MARK
 from tangere.maths.vec import Array
 
 if TYPE_CHECKING:
     from tangere.contact.method import Control
     from tangere.scene.scene import Scene
+    from tangere.trace.formation_graph import FormationGraph
 
 # ------------------------------------------------ rows of tables; SI units, world frame
 TOOL = np.dtype(
@@ -165,6 +167,8 @@ class Frame:
     pull: Pull | None = None
     tools: Any = field(default_factory=lambda: np.zeros(0, TOOL))
     """Rows of `TOOL`."""
+    marks: Any = field(default_factory=lambda: np.zeros(0, MARK))
+    """Lines that show what touches the tools, rows of `MARK`."""
     servo: Servo = field(default_factory=Servo)
     recording: int = RECORD_NONE
     recorded: float = 0.0
@@ -282,3 +286,5 @@ class News:
     """What was changed to suit the devices."""
     device_faults: tuple[str, ...] = ()
     """What went wrong with the devices since they were opened, and how often."""
+    formations: tuple[FormationGraph, ...] = ()
+    """Contact formations that each tool went through, of methods that tell them."""

@@ -68,11 +68,13 @@ from tangere.viewer.words import FELT
 
 if TYPE_CHECKING:
     from tangere.devices.device import Device
+    from tangere.trace.formation_graph import FormationGraph
     from tangere.trace.trace import Trace
 
 FRAME_INTERVAL = 1.0 / 60.0  # [s]
 SHAPE_INTERVAL = 1.0 / 30.0  # [s] between two looks at surfaces that deform, as the page draws
 ROW_INTERVAL = 1.0 / 200.0  # [s] between two rows of the plots
+COUNT_INTERVAL = 1.0  # [s] between two counts of the time in each formation
 REACH = 1.0e3  # of the page's handles: nobody drags as far [m]
 APPLIED = 1.0  # [s] that the contact loop gets to take over another coupling
 SETTLE = 0.3  # [s] without another change until a new session is made: sliders send many
@@ -127,7 +129,7 @@ class HeldSession:
         self._rows: deque[Any] = deque(maxlen=2000)
         self._newest = np.zeros(2 * NROW)
         self._take = 0
-        self._told = self._plotted = self._shaped = 0.0
+        self._told = self._plotted = self._shaped = self._counted = 0.0
         self._turns = (time.perf_counter(), 0)
         self._contact_rate = 0.0
         self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
@@ -136,6 +138,7 @@ class HeldSession:
         self.frame: Frame
         self.description: Description
         self.steps, self.simulated, self.most_contacts = 0, 0.0, 0
+        self._formations: tuple[FormationGraph, ...] = ()
         self.faults: list[str] = []
         self.trace: Trace | None = None
         self._session = self._make(self._settings, self._plain(settings.scene))
@@ -147,7 +150,7 @@ class HeldSession:
         """What went wrong last, the file of the recording, and what there is to say of devices."""
         session, started = self._session, self._started
         failed = tuple(session.live.hands.faults) if started else ()
-        return News(self._notice, self._file, tuple(session.notes), failed)
+        return News(self._notice, self._file, tuple(session.notes), failed, self._formations)
 
     def new_rows(self) -> Any:
         """Rows of the live plots since the last call."""
@@ -449,6 +452,9 @@ class HeldSession:
         self.most_contacts = max(self.most_contacts, len(contacts))
         energy = simulation.energy
         potential = energy.potential + energy.springs + energy.elastic
+        graphs = [graph for hand in hands if (graph := session.contact.visited(hand)) is not None]
+        if _news_of(graphs) != _news_of(self._formations) or now - self._counted > COUNT_INTERVAL:
+            self._formations, self._counted = tuple(graphs), now
         since, turns = self._turns
         if now - since > 0.5:
             self._contact_rate = (session.contact.turns - turns) / (now - since)
@@ -469,6 +475,7 @@ class HeldSession:
             stopped=self._stopped,
             books=Books(energy.kinetic, potential, energy.contact),
             tools=tools,
+            marks=np.concatenate([session.contact.marks(hand) for hand in hands]),
             servo=Servo(
                 rate=_rate_of(counters, session.rate),
                 ticks=counters.ticks,
@@ -509,6 +516,13 @@ class HeldSession:
     def session(self) -> Session:
         """What runs now."""
         return self._session
+
+
+def _news_of(graphs: Sequence[FormationGraph]) -> list[tuple[int, int, int]]:
+    """What of the graphs is worth telling at once: where each is, and how far it went."""
+    return [
+        (graph.now, len(graph.names), sum(times for _, _, times in graph.links)) for graph in graphs
+    ]
 
 
 def contact_rate(settings: Settings, rate: float) -> float:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import html
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tangere.trace.formation_graph import svg
+
 if TYPE_CHECKING:
-    from tangere.viewer.frame import Description, Frame
+    from tangere.viewer.frame import Description, Frame, News
     from tangere.viewer.server import Server
 
 WINDOW = 5.0  # [s] of simulated time in the plots
@@ -64,6 +67,7 @@ class Live:
         self._latest = -np.inf
         with folder:
             self._numbers = server.gui.add_html("")
+            self._graphs = server.gui.add_html("")
 
     def load(self, names: tuple[str, ...]) -> None:
         """Plots for a scene with tools of these names."""
@@ -91,11 +95,11 @@ class Live:
                 self._latest = float(row["time"])
                 self._rows.append(row)
 
-    def show(self, description: Description, frame: Frame) -> None:
+    def show(self, description: Description, frame: Frame, news: News) -> None:
         """Bring plots and numbers up to date."""
         self._show_plots()
         rows = (
-            _tool_rows(description, frame)
+            _tool_rows(description, frame, news)
             if len(frame.tools)
             else self._scene_rows(description, frame)
         )
@@ -107,6 +111,10 @@ class Live:
             )
             + "</table></div>"
         )
+        graphs = "".join(svg(graph) for graph in news.formations)
+        content = f'<div style="{SMALL}">{graphs}</div>' if graphs else ""
+        if self._graphs.content != content:
+            self._graphs.content = content
 
     # ------------------------------------------------------------------ plots
 
@@ -196,9 +204,9 @@ class Live:
         return rows
 
 
-def _tool_rows(description: Description, frame: Frame) -> list[tuple[str, str]]:
+def _tool_rows(description: Description, frame: Frame, news: News) -> list[tuple[str, str]]:
     rows = []
-    for sheet, tool in zip(description.tools, frame.tools, strict=True):
+    for k, (sheet, tool) in enumerate(zip(description.tools, frame.tools, strict=True)):
         prefix = f"{sheet.name}: " if len(frame.tools) > 1 else ""
         force, torque = (float(np.linalg.norm(tool["coupling"][k : k + 3])) for k in (0, 3))
         rows += [
@@ -207,8 +215,12 @@ def _tool_rows(description: Description, frame: Frame) -> list[tuple[str, str]]:
                 f"{prefix}tool off the hand",
                 f"{si(float(tool['deviation']), 'm')}, {np.degrees(tool['angle']):.1f}°",
             ),
-            (f"{prefix}contact planes", f"{int(tool['planes'])}"),
         ]
+        if news.formations:
+            graph = news.formations[k]
+            rows.append((f"{prefix}formation", html.escape(graph.names[graph.now])))
+        else:
+            rows.append((f"{prefix}contact planes", f"{int(tool['planes'])}"))
     servo = frame.servo
     return [
         *rows,

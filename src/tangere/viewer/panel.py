@@ -355,7 +355,7 @@ class Panel:
         now = time.perf_counter()
         if now - self._updated >= PLOT_INTERVAL:
             self._updated = now
-            self._live.show(description, frame)
+            self._live.show(description, frame, news)
             legend = self._legend_html(description)  # its scale of stress may have changed
             if self._legend.content != legend:
                 self._legend.content = legend

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tangere.geometry.boundary_lines import MARK
 from tangere.steppers.stepper import CONTACT_COLUMNS
 from tangere.viewer.frame import (
     TOOL,
@@ -28,7 +29,8 @@ from tangere.viewer.frame import (
 MOST_CONTACTS = 256  # rows of the contact table; the strongest are kept
 HISTORY_SECONDS = 5.0  # [s] of the live plots
 HISTORY_RATE = 200.0  # [Hz] rows per second that the ring has room for
-MAGIC = 0x7A61_6E67_6572_0002  # the layout's version
+MOST_MARKS = 512  # lines that show what touches the tools
+MAGIC = 0x7A61_6E67_6572_0003  # the layout's version
 
 SCALARS = np.dtype(
     [
@@ -92,6 +94,8 @@ class Room(NamedTuple):
                 ("servo", np.float64, len(Servo._fields)),
                 ("pull", PULL),
                 ("tool_rows", TOOL, (self.tools,)),
+                ("marks", np.int64),
+                ("mark_rows", MARK, (MOST_MARKS if self.tools else 0,)),
                 ("body_rows", BODY, (self.bodies,)),
                 ("displacements", np.float32, (self.vertices, 3)),
                 ("contact_rows", CONTACT_COLUMNS, (self.contacts,)),
@@ -173,6 +177,9 @@ class Block:
         slot["books"], slot["servo"] = frame.books, frame.servo
         slot["pull"] = (False, 0.0, 0.0, 0.0, False) if frame.pull is None else (True, *frame.pull)
         slot["tool_rows"] = frame.tools
+        marks = frame.marks[: len(slot["mark_rows"])]
+        slot["marks"] = len(marks)
+        slot["mark_rows"][: len(marks)] = marks
         slot["body_rows"]["position"][: len(frame.positions)] = frame.positions
         slot["body_rows"]["orientation"][: len(frame.positions)] = frame.orientations
         slot["displacements"][: len(frame.displacements)] = frame.displacements
@@ -289,4 +296,5 @@ def _frame(slot: Any) -> Frame:
         if pull["on"]
         else None,
         tools=slot["tool_rows"],
+        marks=slot["mark_rows"][: int(slot["marks"])],
     )

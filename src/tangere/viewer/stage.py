@@ -57,6 +57,10 @@ TOOL_COLOUR = np.array([196, 128, 16], dtype=np.uint8)
 STICK_COLOUR = (6, 92, 96)
 SLIP_COLOUR = (196, 44, 0)
 SPRING_COLOUR = (70, 74, 80)
+# Of lines that show what touches: elements of the tool and of fixed bodies, axes of the task frame.
+MARK_COLOURS = np.array(
+    [[230, 110, 0], [0, 96, 190], [200, 40, 40], [30, 140, 60], [60, 60, 200]], dtype=np.uint8
+)
 # Pressure from low to high: from pale yellow to deep violet, readable without colour vision.
 PRESSURE_COLOURS = np.array(
     [
@@ -307,6 +311,7 @@ class Stage:
                 self.send(batch.node, "batched_wxyzs", orientations[batch.bodies])
             self.soft.show(frame, positions, orientations)
             self._show_contacts(frame)
+            self._show_marks(frame)
             self._show_springs(frame)
             self._show_pull(frame)
 
@@ -351,6 +356,9 @@ class Stage:
             head_length=6.8 * self.thick,
             visible=False,
         )
+        self._marks = scene.add_line_segments(
+            "/contacts/marks", segment, (0, 0, 0), thickness=0.6 * self.thick, visible=False
+        )
         self._springs = scene.add_line_segments(
             "/springs", segment, SPRING_COLOUR, thickness=0.012, visible=False
         )
@@ -361,8 +369,8 @@ class Stage:
             "/pull/hand", radius=0.035, color=(60, 64, 70), cast_shadow=False, visible=False
         )
         self._nodes += [
-            *self._patch_nodes, self._outline, self._arrows, self._springs, self._pull_line,
-            self._pull_knob,
+            *self._patch_nodes, self._marks, self._outline, self._arrows, self._springs,
+            self._pull_line, self._pull_knob,
         ]  # fmt: skip
 
     def _show_contacts(self, frame: Frame) -> None:
@@ -399,6 +407,17 @@ class Stage:
         arrows, colours_of_arrows = self._force_arrows(contacts)
         self.send(self._arrows, "points", arrows)
         self.send(self._arrows, "colors", colours_of_arrows)
+
+    def _show_marks(self, frame: Frame) -> None:
+        """The elements that touch, and the frames of their contacts."""
+        marks = frame.marks
+        self.send(self._marks, "visible", bool(len(marks)))
+        if not len(marks):
+            return
+        ends = np.stack((marks["start"], marks["end"]), axis=1)
+        self.send(self._marks, "points", self.drawn(ends).astype(np.float32))
+        colours = MARK_COLOURS[np.clip(marks["kind"], 0, len(MARK_COLOURS) - 1)]
+        self.send(self._marks, "colors", np.repeat(colours[:, None], 2, axis=1))
 
     def _force_arrows(self, contacts: Any) -> tuple[Any, Any]:
         """Arrows of the force on a tool, or else on whichever body lies above, and colours."""
