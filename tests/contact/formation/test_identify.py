@@ -4,7 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from oracles.touching import Array, Solid, overlapping, principal, way_to_contact
+from oracles.touching import (
+    Array,
+    Solid,
+    corners_of_contact,
+    overlapping,
+    principal,
+    way_to_contact,
+)
 
 import tangere as tg
 from tangere.contact.formation.columns import PC_A, PC_B, PC_BODY, PC_ID
@@ -64,10 +71,22 @@ def touch(rng: np.random.Generator, solid: Solid, fixed: Solid, hole: bool) -> b
     return bool(normals) and not overlapping(solid, fixed)
 
 
-def nearly_parallel(a: Solid, b: Solid) -> bool:
-    """Whether an edge is almost along a face, so that formations hold to a micrometre alone."""
+def in_doubt(a: Solid, b: Solid) -> bool:
+    """Whether something is off a contact by less than the micrometre to which formations hold.
+
+    An edge almost along a face, a vertex almost in it, a corner of the contact almost on the rim.
+    """
     lean = np.abs(np.concatenate(((a.ways @ b.normals.T).ravel(), (b.ways @ a.normals.T).ravel())))
-    return bool(((lean > 1e-9) & (lean < 1e-4)).any())
+    if ((lean > 1e-9) & (lean < 1e-4)).any():
+        return True
+    off = [np.abs(a.heights(b.points)).ravel(), np.abs(b.heights(a.points)).ravel()]
+    for x in corners_of_contact(a, b):
+        for s in (a, b):
+            t = np.sum((x - s.tails) * s.ways, axis=1) / np.sum(s.ways * s.ways, axis=1)
+            feet = s.tails + np.clip(t, 0.0, 1.0)[:, None] * s.ways
+            off += [np.linalg.norm(s.points - x, axis=1), np.linalg.norm(feet - x, axis=1)]
+    away = np.concatenate(off)
+    return bool(((away > 1e-8) & (away < 3e-6)).any())
 
 
 def _normals(a: Solid, b: Solid) -> list[Array]:
@@ -91,9 +110,12 @@ def compare(a: Boundary, b: Boundary, hole: bool, count: int, seed: int) -> dict
     finder = Formations(a, [(b, STILL)], layer=THIN, release=1.2 * THIN)
     solid, fixed = Solid(a), Solid(b)
     sizes: dict[int, int] = {}
-    done = 0
+    done, doubtful = 0, 0
     while done < count:
-        if not touch(rng, solid, fixed, hole) or nearly_parallel(solid, fixed):
+        if not touch(rng, solid, fixed, hole):
+            continue
+        if in_doubt(solid, fixed):
+            doubtful += 1
             continue
         done += 1
         expected = principal(solid, fixed)
@@ -104,6 +126,7 @@ def compare(a: Boundary, b: Boundary, hole: bool, count: int, seed: int) -> dict
         assert found == expected, (done, names, solid.position, solid.rotation)
         assert valid
         sizes[len(found)] = sizes.get(len(found), 0) + 1
+    assert doubtful < 0.1 * done
     return sizes
 
 
@@ -124,8 +147,8 @@ def test_two_boxes_as_by_brute_force() -> None:
 @pytest.mark.compiled
 def test_many_poses_as_by_brute_force() -> None:
     peg, block = boundary_of(tg.Box(PEG)), block_with_hole(BLOCK, HOLE)
-    compare(peg, block, hole=True, count=100_000, seed=3)
-    compare(peg, boundary_of(tg.Box((0.05, 0.08, 0.02))), hole=False, count=100_000, seed=4)
+    compare(peg, block, hole=True, count=50_000, seed=3)
+    compare(peg, boundary_of(tg.Box((0.05, 0.08, 0.02))), hole=False, count=50_000, seed=4)
 
 
 def peg_in_block() -> Formations:
