@@ -234,13 +234,15 @@ def kind_of(model: FormationModel, contacts: Array) -> str:
     return " + ".join(sorted(words))
 
 
-def apart(log: Log, reference: Log, phase: str) -> float:
-    """How far the forces of a phase are from those of another run, as a share of their size.
+def apart(log: Log, reference: Log, phase: str | None = None) -> float:
+    """How far the forces are from those of another run, as a share of their size.
 
-    Root mean square over the ticks that both runs have.
+    Root mean square over the ticks that both runs have, of one phase or of all.
     """
-    ours = log.force[log.path.ticks(phase)]
-    theirs = reference.force[reference.path.ticks(phase)]
+    ours, theirs = (
+        each.force if phase is None else each.force[each.path.ticks(phase)]
+        for each in (log, reference)
+    )
     rates = log.path.rate, reference.path.rate
     ours = ours[:: max(1, round(rates[0] / rates[1]))]
     theirs = theirs[:: max(1, round(rates[1] / rates[0]))]

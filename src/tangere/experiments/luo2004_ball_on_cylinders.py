@@ -146,7 +146,7 @@ def check(result: Result) -> list[Claim]:
     both = bool((tremble[:, 2] > 0.0).any() and (tremble[:, 2] < 0.0).any())
     spread = max((apart(each, log, "log") for each in result.logs.values()), default=0.0)
     same = noisy.sequence(5e-3) == log.sequence(5e-3)
-    off = apart(noisy, log, "log")
+    off = apart(noisy, log)
     return [
         Claim("normal", "normal forces equal F_n (cos ψ, cos ψ, 2 sin ψ) to 1e-6 N", "closed form",
               misses[0], "N", misses[0] < 1e-6),

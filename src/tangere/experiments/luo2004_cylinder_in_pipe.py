@@ -140,7 +140,7 @@ def check(result: Result) -> list[Claim]:
     lines = np.flatnonzero(log.rows[:, 0, PC_REGION] == LINE)
     off = np.abs(log.point[lines, 0, 0] - log.path.positions[lines, 0]).max() if len(lines) else 1.0
     same = result.noisy.sequence(SHORTEST) == log.sequence(SHORTEST)
-    spread = apart(result.noisy, log, "slide")
+    spread = apart(result.noisy, log)
     kinetic = Formation().kinetic_friction
     loose = sliding[int(np.argmax(log.state[sliding, 0] == SLIP)) :]  # 0.5 mm of stick go before
     ratio = np.linalg.norm(log.friction[loose, 0], axis=1) / log.normal_force[loose, 0]

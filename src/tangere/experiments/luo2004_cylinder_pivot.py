@@ -136,7 +136,7 @@ def check(result: Result) -> list[Claim]:
     share = float(np.mean(pivot & (log.state[at, 0] == STICK)))
     growing = bool((np.diff(log.torque[at, 2]) > 0.0).all())
     noisy = result.noisy
-    off = apart(noisy, log, "log")
+    off = apart(noisy, log)
     same = noisy.sequence(5e-3) == log.sequence(5e-3)
     spread = max(apart(each, log, "log") for each in result.logs.values())
     return [

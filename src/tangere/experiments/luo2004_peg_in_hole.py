@@ -128,7 +128,7 @@ def check(result: Result) -> list[Claim]:
         tilt = math.degrees(2.0 * math.acos(w))
     noisy = result.noisy
     same = noisy.sequence(SHORTEST, kinds=True) == found
-    spread = max(apart(noisy, log, name) for name in ("on an edge", "flat", "hold corner"))
+    spread = apart(noisy, log)
     return [
         Claim("sequence", "the formations are " + ", ".join(SEQUENCE) + "; no others", "-",
               float(agree), f"of {len(SEQUENCE)} in order", found == SEQUENCE),
