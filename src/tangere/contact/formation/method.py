@@ -72,13 +72,13 @@ METHOD = Method(
             "static_friction",
             "Static friction",
             "Coefficient of what sticks",
-            span=(0.0, 1.5, 0.05),
+            span=(0.1, 1.5, 0.05),
         ),
         Control(
             "kinetic_friction",
             "Kinetic friction",
             "Coefficient of what slides; no more than that of what sticks",
-            span=(0.0, 1.0, 0.02),
+            span=(0.0, 0.7, 0.02),
         ),
         Control(
             "stick",
