@@ -13,8 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import formation_figures
+import motion_figures
 import numpy as np
-from formation_figures import taxonomy
 
 import tangere as tg
 from tangere.compare.comparison import compare
@@ -550,7 +551,8 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "friction-growth": friction_growth,
     "soft-contact": soft_contact,
     "curved-solids": curved_solids,
-    "formation-taxonomy": taxonomy,
     "compare-wrenches": lambda: peg_by_three()["wrenches"],
     "compare-felt": lambda: peg_by_three()["felt"],
+    **formation_figures.FIGURES,
+    **motion_figures.FIGURES,
 }

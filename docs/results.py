@@ -194,7 +194,9 @@ def all_jobs() -> dict[str, Job]:
         for name, (module, _) in FUNCTIONS.items()
         if name != VERSIONS  # another checkout is not at hand
     ]
-    drawn = (DOCS / "figures.py", DOCS / "formation_figures.py")
+    drawn = tuple(
+        DOCS / f"{name}.py" for name in ("figures", "formation_figures", "motion_figures")
+    )
     canvas = "tangere.experiments.figures"
     jobs.append(Job("drawings", STORE / "drawings.json", canvas, _drawings, beside=drawn))
     return {job.name: job for job in jobs}
@@ -293,7 +295,7 @@ def stamp(sources: str) -> dict[str, Any]:
             engines[package] = version(package)
         except PackageNotFoundError:
             continue
-    tree = ("src", "docs/figures.py", "docs/formation_figures.py")
+    tree = ("src", "docs/figures.py", "docs/formation_figures.py", "docs/motion_figures.py")
     return {
         "commit": _git("rev-parse", "--short=10", "HEAD") or "unknown",
         "changed": bool(_git("status", "--porcelain", "--", *tree)),

@@ -124,7 +124,16 @@ def exists(name: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    "page", ["volume.md", "curved.md", "implicit.md", "haptics.md", "penalty.md", "signorini.md"]
+    "page",
+    [
+        "volume.md",
+        "curved.md",
+        "implicit.md",
+        "haptics.md",
+        "penalty.md",
+        "signorini.md",
+        "formation.md",
+    ],
 )
 def test_equation_table_names_functions(page: str) -> None:
     """Every row of the table from equation to function names at least one."""

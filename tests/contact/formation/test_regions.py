@@ -110,6 +110,29 @@ def test_a_disc_that_turns_in_place_has_two_thirds_of_its_radius() -> None:
     assert found[3] == pytest.approx(-2.0 / 3.0 * RADIUS, rel=2e-4)
 
 
+@pytest.mark.parametrize(
+    ("name", "low", "high"), [("disc", 0.745, 0.755), ("rectangle", 0.63, 0.68)]
+)
+@pytest.mark.parametrize("lines", [8, 16, 64])
+def test_the_papers_shares_give_too_little_torque(
+    name: str, low: float, high: float, lines: int
+) -> None:
+    """Lines through the centre share by length, and act at the middles of their two rays R.
+
+    The rays of one line share its part by their lengths again: the torque is Σ R²/2 / Σ R.
+    """
+    corners = REGIONS[name]
+    edges = np.roll(corners, -1, axis=0) - corners
+    normals = np.stack([edges[:, 1], -edges[:, 0]], axis=1)
+    height = (normals * corners[:, :2]).sum(axis=1)
+    turn = np.pi * (np.arange(2 * lines) + 0.5) / lines
+    along = normals @ np.stack([np.cos(turn), np.sin(turn)])
+    rays = np.where(along > 0.0, height[:, None] / np.where(along > 0.0, along, 1.0), np.inf)
+    reach = rays.min(axis=0)
+    printed = 0.5 * (reach**2).sum() / reach.sum()
+    assert low <= printed / abs(friction_of(corners, np.zeros(3), 1.0)[3]) <= high
+
+
 @pytest.mark.parametrize("side", [0.0, 0.003, -0.02])
 @pytest.mark.parametrize("along", [-1.5, -0.5, 0.0, 0.1, 1.0, 1.5])
 def test_friction_of_a_turning_line(along: float, side: float) -> None:

@@ -36,17 +36,17 @@ POINT, LINE, PLANE = 0, 1, 2
 MEM_USED = 0  # 0: the row is free
 MEM_ID = 1
 MEM_ROW = 2  # of the contact in the last pose
-MEM_BIRTH, MEM_SEEN = 3, 4  # when it began, when it was there last [s]
-MEM_STATE = 5  # STICK, SLIP or ROLL
-MEM_NORMAL = 6  # 3
-MEM_POINT = 9  # 3: point of A in the contact, in the world [m]
-MEM_LOCAL = 12  # 3: the same in the frame of A [m]
-MEM_STRETCH = 15  # 3: s, what A has slipped since its anchor, in the contact plane [m]
-MEM_TURN = 18  # θ, what A has turned about the normal since its anchor [rad]
-MEM_PATH = 19  # 3: way of the contact over B of late [m]
-MEM_SLIP = 22  # 3: way of A's material over B at the contact of late [m]
-MEM_PRESS = 25  # 6: wrench of the normal force on A [N, N m]
-NMEM = 31
+MEM_SEEN = 3  # when it was there last [s]
+MEM_STATE = 4  # STICK, SLIP or ROLL
+MEM_NORMAL = 5  # 3
+MEM_POINT = 8  # 3: point of A in the contact, in the world [m]
+MEM_LOCAL = 11  # 3: the same in the frame of A [m]
+MEM_STRETCH = 14  # 3: s, what A has slipped since its anchor, in the contact plane [m]
+MEM_TURN = 17  # θ, what A has turned about the normal since its anchor [rad]
+MEM_PATH = 18  # 3: way of the contact over B of late [m]
+MEM_SLIP = 21  # 3: way of A's material over B at the contact of late [m]
+MEM_PRESS = 24  # 6: wrench of the normal force on A [N, N m]
+NMEM = 30
 
 # ---------------------------------------------------------------- what came out
 OUT_STATE = 0  # STICK, SLIP or ROLL
@@ -68,11 +68,12 @@ OUT_STORED = 33  # energy of the normal spring [J]
 NOUT = 34
 
 STICK, SLIP, ROLL = 0, 1, 2
-# Cases of a formation: none, of contacts that have just begun, and of one that is kept
+# Cases of a formation: none, of contacts that have just begun, and the paper's cases a to d of one
+# that is kept
 CASE_FREE, CASE_IMPACT, CASE_STATIC, CASE_ROLLING, CASE_PIVOT, CASE_SLIDING = 0, 1, 2, 3, 4, 5
 
-# Types of the motion before: no contact; the first contact; the formation is kept; a contact is
-# new; one has gone or become another
+# Types of the motion before: no contact; then the paper's MT1 to MT4: the first contact, the
+# formation is kept, a contact is new, one has gone or become another
 FREE, FIRST, KEPT, GAINED, LOST = 0, 1, 2, 3, 4
 
 # ---------------------------------------------------------------- of all contacts together
@@ -89,9 +90,10 @@ RES_STORED = 29  # energy of their springs [J]
 NRES = 30
 
 # ---------------------------------------------------------------- the law, and the body A
+# Up to LAW_MAX_TORQUE the options, see `options.Formation`
 LAW_K, LAW_D, LAW_KP = 0, 1, 2
 LAW_MU, LAW_MU_KINETIC = 3, 4
-LAW_LAYER = 5
+LAW_LAYER = 5  # ε
 LAW_PER_POINT, LAW_SMOOTH, LAW_EFFECTIVE, LAW_CLAMP, LAW_PRINTED = 6, 7, 8, 9, 10  # 1: yes
 LAW_BLEND, LAW_FORCE_RATE, LAW_TORQUE_RATE = 11, 12, 13
 LAW_DEBOUNCE = 14

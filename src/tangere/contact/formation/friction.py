@@ -7,10 +7,10 @@ went with its acceleration. An impact along u must bring the normal force up to 
 
 Kept: the case of the formation says which contacts stick.
 
-    static    A is at rest, or the hand presses where the contacts block it
-    rolling   a contact moves over both surfaces, and hardly slips
-    pivot     A turns about an axis through a contact, square to its plane or along its line
-    sliding   otherwise
+    a static    A is at rest, or the hand presses where the contacts block it
+    b rolling   a contact moves over both surfaces, and hardly slips
+    c pivot     A turns about an axis through a contact, square to its plane or along its line
+    d sliding   otherwise
 
 Stick is a spring s from an anchor, F = −K_p s, and a torsion spring K_p ρ² over a region of spread
 ρ. Both together slip beyond an ellipse whose axes are μ F_n and its torque. The force is then
@@ -127,7 +127,7 @@ def prior_force(law: PtrF8, r: PtrF8, p: Vec3, w: Vec3, a: Vec3, alpha: Vec3) ->
 
 @kernel
 def torque_of(law: PtrF8, r: PtrF8, w: Vec3, alpha: Vec3) -> Vec3:
-    """Τ = I ω̇ + ω × I ω, in world axes [N m]."""
+    """Torque I ω̇ + ω × I ω, in world axes [N m]."""
     inertia = off(law, LAW_INERTIA)
     own = turn_back(r, w)
     tau = add(turn(inertia, turn_back(r, alpha)), cross(own, turn(inertia, own)))

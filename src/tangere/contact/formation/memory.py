@@ -17,7 +17,6 @@ from tangere.contact.formation.columns import (
     LAW_LAYER,
     LAW_MEMORY,
     LAW_PRINTED,
-    MEM_BIRTH,
     MEM_ID,
     MEM_LOCAL,
     MEM_NORMAL,
@@ -69,7 +68,7 @@ class Now(NamedTuple):
     | c        | centre of mass [m]                                               |
     | c_old    | at the last pose [m]                                             |
     | v, w     | twist, long window [m/s, rad/s]                                  |
-    | way      | turning since the last pose [rad]                                |
+    | turned   | about an axis, since the last pose [rad]                         |
     """
 
     r: PtrF8
@@ -78,7 +77,7 @@ class Now(NamedTuple):
     c_old: Vec3
     v: Vec3
     w: Vec3
-    way: Vec3
+    turned: Vec3
 
 
 @kernel
@@ -138,7 +137,7 @@ def carry(law: PtrF8, f: Frame, i: int, now: Now, v: Vec3, w: Vec3, before: floa
         # material that has rolled out of the contact takes its stretch along, within some ε
         stretch = scale(1.0 / (1.0 + norm(sub(way, slip)) / law[LAW_LAYER]), stretch)
     put(out, OUT_STRETCH, stretch)
-    out[OUT_TURN] = 0.0 if law[LAW_PRINTED] == 1.0 else memory[MEM_TURN] + dot(now.way, n)
+    out[OUT_TURN] = 0.0 if law[LAW_PRINTED] == 1.0 else memory[MEM_TURN] + dot(now.turned, n)
     keep = law[LAW_MEMORY]
     put(memory, MEM_PATH, axpy(keep, _transported(vec(memory, MEM_PATH), old_n, n), way))
     put(memory, MEM_SLIP, axpy(keep, _transported(vec(memory, MEM_SLIP), old_n, n), slip))
@@ -165,7 +164,6 @@ def remember(f: Frame, count: int, now: Now, time: float) -> None:
         if f.fate[i] == IS_NEW or f.fate[i] == IS_FIRST:
             for k in range(NMEM):
                 memory[k] = 0.0
-            memory[MEM_BIRTH] = time
         memory[MEM_USED], memory[MEM_ID], memory[MEM_ROW] = 1.0, row[PC_ID], i
         memory[MEM_SEEN], memory[MEM_STATE] = time, out[OUT_STATE]
         memory[MEM_TURN] = out[OUT_TURN]

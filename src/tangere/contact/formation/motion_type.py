@@ -6,6 +6,8 @@ lay on a face and now touches with its end. From what is left then,
 
     no contact → FREE,  none before → FIRST,  gained → GAINED,  lost or changed → LOST,  else KEPT
 
+FIRST, KEPT, GAINED, LOST are the paper's MT1 to MT4.
+
 A contact that comes back within the debounce time was never lost. Where several begin in one pose
 without any before, the earliest is FIRST; the others are gained.
 
@@ -81,6 +83,7 @@ def relations(bodies: Sequence[Elements]) -> Relations:
 
 
 def _related(body: Elements) -> NDArray[np.int8]:
+    """The table of one body, by products of its table of what bounds what."""
     n = len(body.dimension)
     bounds = np.zeros((n, n), bool)  # [e, f]: f is one of those just below e
     for e in range(n):

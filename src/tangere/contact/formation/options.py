@@ -1,4 +1,4 @@
-"""Options of contact formations, apart from their record: kernels do not depend on the latter."""
+"""What a user can choose of contact formations."""
 
 from __future__ import annotations
 

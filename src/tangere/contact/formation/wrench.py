@@ -398,7 +398,7 @@ def _add_up(
         longest = max(longest, norm(vec(fade, 0)) / law[LAW_FORCE_RATE])
         result[RES_FADE_TIME] = max(longest, norm(vec(fade, 3)) / law[LAW_TORQUE_RATE])
     moved = sub(now.c, now.c_old)
-    work = dot(moved, vec(result, RES_WRENCH)) + dot(now.way, vec(result, RES_WRENCH + 3))
+    work = dot(moved, vec(result, RES_WRENCH)) + dot(now.turned, vec(result, RES_WRENCH + 3))
     for k in range(6):
         result[RES_FRICTION + k] = total[6 + k]
         result[RES_WRENCH + k] = total[k] + total[6 + k] + fade[k]
@@ -410,7 +410,7 @@ def _add_up(
         share = law[LAW_MAX_TORQUE] / torque
     for k in range(6):
         result[RES_WRENCH + k] *= share
-    work += dot(moved, vec(result, RES_WRENCH)) + dot(now.way, vec(result, RES_WRENCH + 3))
+    work += dot(moved, vec(result, RES_WRENCH)) + dot(now.turned, vec(result, RES_WRENCH + 3))
     result[RES_WORK] -= 0.5 * work
     result[RES_STORED] = stored
 
