@@ -56,7 +56,7 @@ def formations_of_peg() -> Figure:
         (visit,) = (each for each in log.visits() if each.first <= tick < each.after)
         motion = NAMES_OF_MOTION[int(log.motion[visit.first])]
         _cut(axes, log, tick, from_above=phase == "hold corner")
-        name = visit.name.replace("tool ", "").replace("body ", "").replace(" and ", "\n")
+        name = visit.name.replace(" and ", "\n")
         axes.set_title(f"{k + 1}   {motion}:  {log.kinds[tick]}", fontsize=9.5)
         axes.text(0.5, 0.09, name, ha="center", va="top", transform=axes.transAxes, fontsize=8.5)
     figure.get_layout_engine().set(h_pad=0.1)
