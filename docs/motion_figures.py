@@ -5,6 +5,7 @@ The peg's formations and the curve of friction are found by tangere, the rest is
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING
 
@@ -13,17 +14,22 @@ from formation_figures import BROWN, FIXED, HELD, OF_FIXED, OF_HELD, PLATE, REGI
 
 import tangere as tg
 from tangere.contact.formation.columns import (
+    LINE,
     OUT_FRICTION,
     OUT_NORMAL_FORCE,
     PC_COUNT,
     PC_NORMAL,
     PC_POINT,
     PC_POLYGON,
+    PLANE,
 )
+from tangere.contact.formation.identify import Formations
 from tangere.contact.formation.model import FormationModel
+from tangere.contact.formation.validity import VALID, judge_at
 from tangere.experiments import luo2004_peg_in_hole
 from tangere.experiments.figures import FAINT, INK, canvas, house_style
 from tangere.experiments.formation_log import NAMES_OF_MOTION, Log, follow
+from tangere.geometry.boundary import boundary_of
 from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
 
@@ -102,6 +108,72 @@ def _cut(axes: Axes, log: Log, tick: int, *, from_above: bool) -> None:
     axes.set(xlim=(-52.0, 52.0), ylim=(-68.0, 55.0) if from_above else (-58.0, 65.0))
     if from_above:
         axes.text(0.0, -40.0, "from above", ha="center", fontsize=8.5, bbox=PLATE, zorder=7)
+    axes.set_aspect("equal")
+    axes.axis("off")
+
+
+# ---------------------------------------------------------------- what can hold together
+
+
+@house_style
+def ambiguity() -> Figure:
+    """A tilted block in a corner: which contacts can hold together, by the test of it."""
+    figure, panels = canvas(
+        "A block close to a floor and to a wall. Left: as it is measured, with the layer ε of "
+        "either (pale; much thicker than usual), within which the floor admits an edge or a face, "
+        "and so does the wall. Then the four combinations: two can hold exactly, and are drawn "
+        "where they do, two cannot.",
+        columns=5,
+        size=(9.0, 2.5),
+    )
+    layer, tilt = 4e-3, math.radians(5.0)
+    block, floor = boundary_of(tg.Box((0.03, 0.03, 0.04))), boundary_of(tg.Box((0.1, 0.1, 0.02)))
+    wall = boundary_of(tg.Box((0.02, 0.1, 0.1)))
+    upright = (1.0, 0.0, 0.0, 0.0)
+    fixed = [(floor, ((0.0, 0.0, -0.01), upright)), (wall, ((0.01, 0.0, 0.05), upright))]
+    turned = np.array([math.cos(0.5 * tilt), 0.0, math.sin(0.5 * tilt), 0.0])
+    corners = np.array([(x, 0.0, z) for x in (-0.015, 0.015) for z in (-0.02, 0.02)])
+    reach = corners @ rotation_of(turned).T
+    place = np.array([-reach[:, 0].max() - 4e-4, 0.0, 4e-4 - reach[:, 2].min()])
+    pose = np.concatenate((place, turned))
+    finder = Formations(block, fixed, layer=layer, release=1.2 * layer).finder
+    _corner(panels[0], pose, layer)
+    panels[0].set_title("measured", fontsize=10)
+    # elements of the block on the floor and on the wall; all of B is numbered through
+    on_floor = (("edge", "edge +x -z", LINE), ("face", "face -z", PLANE))
+    on_wall = (("edge", "edge +x +z", LINE), ("face", "face +x", PLANE))
+    top, side = floor.index("face +z"), len(floor) + wall.index("face -x")
+    pairs = itertools.product(on_floor, on_wall)
+    for axes, ((own, a, low), (other, b, aside)) in zip(panels[1:], pairs, strict=True):
+        there = pose.copy()
+        first, second, regions = (
+            np.array(values, np.int32)
+            for values in ((block.index(a), block.index(b)), (top, side), (low, aside))
+        )
+        holds = judge_at(finder.trial, 2, first, second, regions, there) == VALID
+        _corner(axes, there if holds else pose, 0.0)
+        axes.set_title(f"{own}–face + {other}–face", fontsize=9)
+        mark, colour = ("can hold", "#4d7548") if holds else ("cannot", REGION)
+        axes.text(0.5, 0.02, mark, transform=axes.transAxes, ha="center", color=colour)
+    return figure
+
+
+def _corner(axes: Axes, pose: Array, layer: float) -> None:
+    """Floor, wall and block in the plane of x and z [mm], the former with a layer before them."""
+    low, left, high, thick = -5.0, -44.0, 52.0, 1e3 * layer
+    ring = [(left, low), (5.0, low), (5.0, high), (0.0, high), (0.0, 0.0), (left, 0.0)]
+    axes.fill(*np.transpose(ring), fc="#dfe8f0", ec=FIXED, hatch="////", lw=0.0, zorder=1)
+    axes.plot([left, 0.0, 0.0], [0.0, 0.0, high], color=RIM, lw=1.2, zorder=4)
+    if layer > 0.0:
+        band = [(left, 0), (0, 0), (0, high), (-thick, high), (-thick, thick), (left, thick)]
+        axes.fill(*np.transpose(band), fc="#f3d9da", lw=0.0, zorder=2)
+        axes.text(left + 1.5, thick + 1.5, "ε", color=REGION)
+    corners = np.array([(-15.0, 0.0, -20.0), (15.0, 0, -20), (15, 0, 20), (-15, 0, 20)])
+    block = (corners @ rotation_of(pose[3:]).T + 1e3 * pose[:3])[:, [0, 2]]
+    axes.fill(*block.T, fc=HELD, ec=BROWN, lw=1.2, zorder=3)
+    for distance in (block[:, 1], -block[:, 0]):
+        _touching(axes, block[np.abs(distance) < 1e-3])
+    axes.set(xlim=(left, 6.0), ylim=(-14.0, 54.0))
     axes.set_aspect("equal")
     axes.axis("off")
 
@@ -366,6 +438,7 @@ def _turning_face(axes: Axes) -> None:
 
 
 FIGURES = {
+    "formation-ambiguity": ambiguity,
     "formation-peg": formations_of_peg,
     "formation-motion": motion_types,
     "formation-friction": friction_cases,
