@@ -107,10 +107,16 @@ def facing(c: Closest, outward: Vec3) -> Closest:
 def _order(e: Element) -> int:
     """Of two elements with balls the lower is searched along.
 
-    A zone of a sphere comes last: its one ball knows only the nearest of several places.
+    A point and a sphere have one ball, a torus turns but once, and the others may be long beside
+    what they touch. A zone of a sphere comes last: its one ball knows only the nearest of several
+    places.
     """
-    zone = e.kind == SPHERE and (e.size[1] > -e.size[0] or e.size[2] < e.size[0])
-    return PARABOLOID + 1 if zone else e.kind
+    if e.kind == SPHERE:
+        zone = e.size[1] > -e.size[0] or e.size[2] < e.size[0]
+        return PARABOLOID + 2 if zone else POINT
+    if e.kind == TORUS and e.size[2] == e.size[3]:
+        return SEGMENT
+    return e.kind + 1 if e.kind != POINT else POINT
 
 
 @kernel
@@ -317,7 +323,9 @@ def contact_line(a: Element, b: Element, c: Closest) -> tuple[Closest, Closest]:
 @kernel
 def _line(a: Element, b: Element, c: Closest) -> tuple[Closest, Closest]:
     """Ends of the line, a the element with balls that closest points were sought along."""
-    if a.kind not in (SEGMENT, CYLINDER, CONE) or distance_from(b, ball_at(a, c.place)[0])[2] >= 0:
+    if a.kind not in (SEGMENT, CYLINDER, CONE) or b.kind not in (SEGMENT, PLANE, CYLINDER, CONE):
+        return c, c
+    if distance_from(b, ball_at(a, c.place)[0])[2] >= 0:
         return c, c
     low, high = ball_range(a)
     return _closest_at(a, b, _reach(a, b, c.place, low)), _closest_at(

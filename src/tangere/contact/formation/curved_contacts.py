@@ -3,21 +3,23 @@
 Points that lie on what bounds an element belong to that: a cylinder that stands on its rim touches
 with the circle, not with its side. Where two faces go on smoothly both may touch; they are one
 region then.
-A line is one if the gaps at its ends differ by less than a quarter of the layer; a disc that lies
-flat is a flat face.
+A line is one if the gaps at its ends are within a quarter of the layer of the least; a ring lies
+flat if all of it is within the layer, and a disc that does so is a flat face.
 """
 
 from __future__ import annotations
 
-from math import nan
+from math import cos, nan, pi, sin
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, off
 from tangere.collision.boundary_distance import Closest, closest, contact_line, facing
 from tangere.collision.boundary_elements import INSIDE, Element, distance_from
-from tangere.contact.formation.candidates import Surface
-from tangere.contact.formation.columns import LINE, PC_CURVED, POINT
+from tangere.contact.formation.candidates import Surface, axis, origin
+from tangere.contact.formation.columns import LINE, MOST_POINTS, PC_CURVED, POINT
+from tangere.contact.formation.columns import PLANE as AREA
 from tangere.contact.formation.flat_contacts import (
+    STEEP,
     Limits,
     add_point,
     common,
@@ -26,8 +28,8 @@ from tangere.contact.formation.flat_contacts import (
     plane_point,
     start_row,
 )
-from tangere.geometry.boundary import EDGE, FACE, PLANE, VERTEX
-from tangere.maths.vec import Vec3, add, axpy, dot, norm, scale, sub
+from tangere.geometry.boundary import CIRCLE, EDGE, FACE, PLANE, TORUS, VERTEX
+from tangere.maths.vec import Vec3, add, axpy, basis, cross, dot, norm, scale, sub
 
 # Gaps above this are of elements without a common tangent plane [m].
 NO_TANGENT = 1e300
@@ -52,11 +54,16 @@ def find_curved(a: Surface, i: int, b: Surface, j: int, limits: Limits, row: Ptr
         return False
     if not _stays(a, i, c.point_a, c.normal) or not _stays(b, j, c.point_b, scale(-1.0, c.normal)):
         return False
+    belongs = _belongs(a, i, c.limit_a) and _belongs(b, j, c.limit_b)
+    if belongs and b.kind[j] == PLANE and _add_ring(a, i, b, j, c.normal, True, limits, row):
+        return True
+    if belongs and a.kind[i] == PLANE and _add_ring(b, j, a, i, c.normal, False, limits, row):
+        return True
     low, high = contact_line(one, two, c)
-    if not _add_line(a, i, b, j, low, high, limits, row):
-        if not (_belongs(a, i, c.limit_a) and _belongs(b, j, c.limit_b)):
+    if not _add_line(a, i, b, j, low, high, c.gap + limits.level, limits, row):
+        if not belongs:
             return False
-        if not (_on_plane(a, i, c.point_a, limits.rim) and _on_plane(b, j, c.point_b, limits.rim)):
+        if not (on_plane(a, i, c.point_a, limits.rim) and on_plane(b, j, c.point_b, limits.rim)):
             return False
         start_row(POINT, c.normal, row)
         add_point(c.point_b, c.gap, row)
@@ -96,7 +103,7 @@ def _belongs(s: Surface, e: int, limit: int) -> bool:
 
 
 @kernel
-def _on_plane(s: Surface, e: int, x: Vec3, rim: float) -> bool:
+def on_plane(s: Surface, e: int, x: Vec3, rim: float) -> bool:
     """Whether a point of a flat face's plane is on the face."""
     if s.kind[e] != PLANE:
         return True
@@ -153,13 +160,68 @@ def _stays(s: Surface, e: int, x: Vec3, n: Vec3) -> bool:
 
 
 @kernel
-def _add_line(
-    a: Surface, i: int, b: Surface, j: int, low: Closest, high: Closest, limits: Limits, row: PtrF8
+def _add_ring(
+    s: Surface,
+    ring: int,
+    t: Surface,
+    plane: int,
+    n: Vec3,
+    ring_of_a: bool,
+    limits: Limits,
+    row: PtrF8,
 ) -> bool:
-    """A line between two closest points, as far as a flat face reaches; False: too short."""
+    """A circle or torus that lies flat on a plane: the disc within it, if all of it is near.
+
+    A circle that bounds a flat face does not count, for the face lies there.
+    """
+    r, tube = s.size[4 * ring], 0.0
+    if limits.level < 0.0 or (s.kind[ring] != CIRCLE and s.kind[ring] != TORUS):
+        return False
+    if s.kind[ring] == TORUS:
+        tube = s.size[4 * ring + 1]
+    for k in range(s.above_start[ring], s.above_start[ring + 1]):
+        if s.kind[s.above[k]] == PLANE:
+            return False
+    up = axis(t, plane)
+    z, centre = axis(s, ring), origin(s, ring)
+    lean = 2.0 * r * norm(cross(z, up))
+    if dot(up, sub(centre, origin(t, plane))) - tube + 0.5 * lean > limits.far or lean > STEEP * r:
+        return False
+    x, y = basis(n)
+    start_row(AREA, n, row)
+    for k in range(MOST_POINTS):
+        angle = 2.0 * pi * k / MOST_POINTS
+        way = axpy(cos(angle), x, scale(sin(angle), y))
+        way = axpy(-dot(way, z), z, way)
+        p = axpy(r / norm(way), way, centre)
+        gap = dot(up, sub(p, origin(t, plane))) - tube
+        if not on_plane(t, plane, p, limits.rim):
+            return False
+        # on B: under the ring of A, or on the ring itself
+        add_point(axpy(-gap - tube if ring_of_a else -tube, up, p), gap, row)
+    mean_point(row)
+    return True
+
+
+@kernel
+def _add_line(
+    a: Surface,
+    i: int,
+    b: Surface,
+    j: int,
+    low: Closest,
+    high: Closest,
+    most: float,
+    limits: Limits,
+    row: PtrF8,
+) -> bool:
+    """A line between two closest points, as far as a flat face reaches.
+
+    False: it is too short, or its gap is above `most` somewhere: the elements lean or cross.
+    """
     way = sub(high.point_b, low.point_b)
     length = norm(way)
-    if length < max(limits.least, 1e-9) or abs(high.gap - low.gap) > limits.level:
+    if length < max(limits.least, 1e-9) or max(high.gap, low.gap) > most:
         return False
     d = scale(1.0 / length, way)
     middle = axpy(0.5 * length, d, low.point_b)

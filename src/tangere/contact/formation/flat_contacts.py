@@ -65,9 +65,9 @@ class Limits(NamedTuple):
 
 
 @kernel
-def limits_of(layer: float, far: float) -> Limits:
-    """The limits that go with a contact layer ε, for gaps up to `far`."""
-    return Limits(far, 5.0 * layer, 0.1 * layer, 0.1 * layer, layer, 0.25 * layer)
+def limits_of(layer: float, far: float, deep: float) -> Limits:
+    """The limits that go with a contact layer ε, for gaps from −deep to far."""
+    return Limits(far, deep, 0.1 * layer, 0.1 * layer, layer, 0.25 * layer)
 
 
 @kernel

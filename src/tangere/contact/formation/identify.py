@@ -37,13 +37,17 @@ from tangere.contact.formation.columns import (
     PC_COUNT,
     PC_GAP,
     PC_ID,
+    PC_NORMAL,
+    PC_POINT,
+    PC_POLYGON,
     PC_POLYGON_GAP,
     PC_REGION,
     PLANE,
 )
 from tangere.contact.formation.flat_contacts import limits_of
 from tangere.contact.formation.names import contact_name
-from tangere.contact.formation.principal_contacts import find_contact
+from tangere.contact.formation.overlap import is_overlap
+from tangere.contact.formation.principal_contacts import find_contact, is_curved
 from tangere.contact.formation.table import (
     MASK,
     Table,
@@ -60,7 +64,7 @@ from tangere.errors import SceneError
 from tangere.geometry.boundary import EDGE, FACE, VERTEX, Boundary
 from tangere.maths.quat import Quat
 from tangere.maths.rotations import rotation_of
-from tangere.maths.vec import Array, IntArray, Vec3
+from tangere.maths.vec import Array, IntArray, Vec3, axpy, dot, norm, sub
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,6 +81,10 @@ BETTER, FRAMES = 0.2, 3
 SIDE_BY_SIDE, CORNER = 0.5, -0.25
 # Longest way to the pose where a formation is exact, in layers: out of the deepest overlap.
 FARTHEST = 8.0
+# Overlap in which contacts may begin, in layers; of what has touched [m]
+DEEPEST_NEW, ANY_DEPTH = 5.0, 1.0
+# Regions further apart than this are not alternatives of one contact [share of ε].
+SAME_PLACE = 2.0
 # Failed tests that are remembered, and how far A must move until they are made anew [share of ε].
 FAILURES, MOVED = 32, 0.25
 
@@ -172,9 +180,10 @@ def collect(f: Finder, at: Vec3, q: Quat) -> int:
     """
     a, b = f.world, f.trial.fixed
     place(f.trial.body, at, q, a)
-    layer, release = f.layers[0], f.layers[1]
+    # flat elements of bodies that overlap are as far apart as the overlap is deep
+    margin = DEEPEST_NEW * f.layers[0] + 2.0 * _deepest(f.memory.rows, f.memory.state[LAST_COUNT])
     of_a, of_b = f.near, off(f.near, a.sizes[0])
-    count_a, count_b = near_elements(a, b, release, of_a, of_b)
+    count_a, count_b = near_elements(a, b, margin, of_a, of_b)
     count = 0
     for corners in range(2):
         plain = count
@@ -187,13 +196,12 @@ def collect(f: Finder, at: Vec3, q: Quat) -> int:
                 vertex = a.dimension[i] == VERTEX or b.dimension[j] == VERTEX
                 if (rank < FACE or (rank == EDGE and vertex)) != (corners == 1):
                     continue
-                if not boxes_meet(box, off(b.box, 6 * j), release) or count == MOST_CANDIDATES:
+                if not boxes_meet(box, off(b.box, 6 * j), margin) or count == MOST_CANDIDATES:
                     continue
                 if corners == 1 and _covered(f, plain, i, j):
                     continue
-                far = release if _was_there(f, i, j) else layer
                 row = off(f.found.rows, NPC * count)
-                if find_contact(a, i, b, j, limits_of(layer, far), row):
+                if _find(f, i, j, row):
                     f.found.first[count], f.found.second[count] = i, j
                     f.found.score[count] = _score(f, i, j, row)
                     f.found.bits[count] = mixed(row[PC_ID])
@@ -202,13 +210,27 @@ def collect(f: Finder, at: Vec3, q: Quat) -> int:
 
 
 @kernel
-def _was_there(f: Finder, i: int, j: int) -> bool:
-    """Whether a pair was in the last formation."""
-    m = f.memory
+def _find(f: Finder, i: int, j: int, row: PtrF8) -> bool:
+    """Fill the row of a pair that touches; False: it does not.
+
+    What touches may be pressed on as deep as a hand will: there is no greatest overlap where the
+    last formation touched. All but its own contacts have to be overlaps, see `overlap`.
+    """
+    a, b, m = f.world, f.trial.fixed, f.memory
+    layer = f.layers[0]
+    far, same, held = layer, False, False
     for k in range(m.state[LAST_COUNT]):
         if m.first[k] == i and m.second[k] == j:
-            return True
-    return False
+            far, same = f.layers[1], True
+        held = held or (related(a, i, m.first[k]) and related(b, j, m.second[k]))
+    limits = limits_of(layer, far, ANY_DEPTH if held else DEEPEST_NEW * layer)
+    if not find_contact(a, i, b, j, limits, row):
+        return False
+    if same or row[PC_GAP] > -layer:
+        return True
+    on_b = (row[PC_POINT], row[PC_POINT + 1], row[PC_POINT + 2])
+    n = (row[PC_NORMAL], row[PC_NORMAL + 1], row[PC_NORMAL + 2])
+    return is_overlap(a, i, b, j, axpy(row[PC_GAP], n, on_b), on_b)
 
 
 @kernel
@@ -218,6 +240,15 @@ def _covered(f: Finder, count: int, i: int, j: int) -> bool:
         if within(f.world, i, f.found.first[k]) and within(f.trial.fixed, j, f.found.second[k]):
             return True
     return False
+
+
+@kernel
+def _deepest(rows: PtrF8, count: int) -> float:
+    """Greatest overlap in the first rows [m]."""
+    deepest = 0.0
+    for k in range(count):
+        deepest = max(deepest, -rows[NPC * k + PC_GAP])
+    return deepest
 
 
 @kernel
@@ -275,12 +306,40 @@ def _root(group: PtrI4, k: int) -> int:
 
 @kernel
 def _related(f: Finder, k: int, m: int) -> bool:
-    """Whether on A and on B the elements of two candidates belong together."""
+    """Whether on A and on B the elements of two candidates belong together, in one place.
+
+    A round edge and a round face can touch twice: a pen that leans in a bowl touches its inside
+    with one edge and, far from there, its rim with the face beside that edge.
+    """
     i, j = f.found.first[k], f.found.first[m]
+    c, d = f.found.second[k], f.found.second[m]
     a, b = f.world, f.trial.fixed
-    if not related(a, i, j):
+    if not related(a, i, j) or not related(b, c, d):
         return False
-    return related(b, f.found.second[k], f.found.second[m])
+    if not (is_curved(a.kind[i]) or is_curved(a.kind[j])):
+        if not (is_curved(b.kind[c]) or is_curved(b.kind[d])):
+            return True
+    one, other = off(f.found.rows, NPC * k), off(f.found.rows, NPC * m)
+    if one[PC_REGION] == PLANE or other[PC_REGION] == PLANE:
+        return True
+    return bool(min(_way_to(one, other), _way_to(other, one)) < SAME_PLACE * f.layers[0])
+
+
+@kernel
+def _way_to(one: PtrF8, line: PtrF8) -> float:
+    """Least distance of the ends of one line from another; points are lines of no length."""
+    p = off(line, PC_POLYGON)
+    last = 3 * (int(line[PC_COUNT]) - 1)
+    tail = (p[0], p[1], p[2])
+    way = sub((p[last], p[last + 1], p[last + 2]), tail)
+    size2 = dot(way, way)
+    nearest = 1e300
+    for k in range(int(one[PC_COUNT])):
+        q = off(one, PC_POLYGON + 3 * k)
+        r = sub((q[0], q[1], q[2]), tail)
+        share = min(1.0, max(0.0, dot(r, way) / size2)) if size2 > 0.0 else 0.0
+        nearest = min(nearest, norm(axpy(-share, way, r)))
+    return nearest
 
 
 # ---------------------------------------------------------------- the choice
@@ -307,6 +366,7 @@ def _identify(f: Finder, pose: PtrF8, rows_out: PtrF8) -> tuple[int, bool]:
     """The same below the border."""
     at, q = (pose[0], pose[1], pose[2]), (pose[3], pose[4], pose[5], pose[6])
     count = collect(f, at, q)
+    f.trial.scale[2] = FARTHEST * f.layers[0] + 2.0 * _deepest(f.found.rows, count)
     regions = group_regions(f, count)
     chosen = local_i4(MOST_CONTACTS)
     kept = local_i4(MOST_CANDIDATES)

@@ -21,15 +21,7 @@ from typing import NamedTuple
 
 from tangere._jit import kernel
 from tangere._ptr import PtrF8, PtrI4, local_f8, off, pointers, ptr
-from tangere.contact.formation.candidates import (
-    Surface,
-    axis,
-    boxes_meet,
-    enclose,
-    origin,
-    place,
-    within,
-)
+from tangere.contact.formation.candidates import Surface, axis, origin, place, within
 from tangere.contact.formation.columns import (
     LINE,
     NPC,
@@ -39,8 +31,10 @@ from tangere.contact.formation.columns import (
     PC_POLYGON,
     PC_POLYGON_GAP,
     PC_REGION,
+    POINT,
 )
 from tangere.contact.formation.flat_contacts import Limits, outside, plane_point
+from tangere.contact.formation.overlap import overlap
 from tangere.contact.formation.principal_contacts import find_contact, is_curved
 from tangere.geometry.boundary import EDGE, FACE, PLANE, VERTEX
 from tangere.maths.quat import Quat, from_vector, product, unit
@@ -114,7 +108,8 @@ def judge(
         pose_out[3 + k] = q[k]
     if not closed or not _holds(t, count, first, second, regions):
         return FAR
-    return FAR if overlap(t, DEEPEST) else VALID
+    apart = not overlap(t.moved, t.fixed, t.lists, DEEPEST)
+    return VALID if apart else FAR
 
 
 @kernel
@@ -191,7 +186,7 @@ def _equations(t: Trial, i: int, j: int, region: int, at: Vec3, h: PtrF8, x: Ptr
     if is_curved(a.kind[i]) or is_curved(b.kind[j]):
         row = local_f8(NPC)
         wide = 10.0 * t.scale[2]
-        level = wide if region == LINE else -1.0
+        level = -1.0 if region == POINT else wide
         if not find_contact(a, i, b, j, Limits(wide, wide, wide, wide, 0.0, level), row):
             return 1.0
         n = (row[PC_NORMAL], row[PC_NORMAL + 1], row[PC_NORMAL + 2])
@@ -381,66 +376,6 @@ def _off_rim(s: Surface, e: int, x: Vec3, margin: float) -> bool:
         if s.tip[edge] == 0 and norm(axpy(-along, d, r)) < margin:
             return True
     return False
-
-
-@kernel
-def overlap(t: Trial, depth: float) -> bool:
-    """Whether A, as it is placed, overlaps B by more than a depth: A, shrunk by it, cuts B.
-
-    Solids that touch at most cut each other only where an edge of one crosses a face of the other.
-    """
-    a, b = t.moved, t.fixed
-    box, row = local_f8(6), local_f8(NPC)
-    of_a = t.lists
-    inside = Limits(-depth, 3.0 * t.scale[1], 0.0, depth, 0.0, -1.0)
-    for e in range(a.sizes[0]):
-        of_a[e] = e
-    enclose(a, of_a, a.sizes[0], box)
-    for j in range(b.sizes[0]):
-        if b.dimension[j] == VERTEX or not boxes_meet(box, off(b.box, 6 * j), 0.0):
-            continue
-        other = off(b.box, 6 * j)
-        for i in range(a.sizes[0]):
-            if is_curved(a.kind[i]) or is_curved(b.kind[j]):
-                if a.dimension[i] == FACE and b.dimension[j] == FACE:
-                    if boxes_meet(off(a.box, 6 * i), other, 0.0):
-                        if find_contact(a, i, b, j, inside, row):
-                            return True
-            elif a.dimension[i] + b.dimension[j] == EDGE + FACE and a.dimension[i] != VERTEX:
-                if boxes_meet(off(a.box, 6 * i), other, 0.0) and _cut(a, i, b, j, depth):
-                    return True
-    return False
-
-
-@kernel
-def _cut(a: Surface, i: int, b: Surface, j: int, depth: float) -> bool:
-    """Whether an edge and a face, that of A moved inwards, go through each other."""
-    if a.dimension[i] == EDGE:
-        start = a.below_start[i]
-        v, w = a.below[start], a.below[start + 1]
-        p, q = _inwards(a, v, depth), _inwards(a, w, depth)
-        n, x = axis(b, j), origin(b, j)
-        one, two = dot(n, sub(p, x)), dot(n, sub(q, x))
-        if (one < 0.0) == (two < 0.0):
-            return False
-        u, s = plane_point(b, j, axpy(one / (one - two), sub(q, p), p))
-        return outside(b, j, u, s) < 0.0
-    half, d, y = b.size[4 * j], axis(b, j), origin(b, j)
-    p, q = axpy(-half, d, y), axpy(half, d, y)
-    n = axis(a, i)
-    x = axpy(-depth, n, origin(a, i))
-    one, two = dot(n, sub(p, x)), dot(n, sub(q, x))
-    if (one < 0.0) == (two < 0.0):
-        return False
-    u, s = plane_point(a, i, axpy(one / (one - two), sub(q, p), p))
-    return outside(a, i, u, s) < -depth
-
-
-@kernel
-def _inwards(s: Surface, v: int, depth: float) -> Vec3:
-    """A vertex after all faces have moved inwards."""
-    w = off(s.inset, 3 * v)
-    return axpy(depth, (w[0], w[1], w[2]), origin(s, v))
 
 
 # ---------------------------------------------------------------- every formation of two bodies
