@@ -17,7 +17,7 @@ from tangere.contact.formation.candidates import Surface, axis, boxes_meet, encl
 from tangere.contact.formation.curved_contacts import on_plane, world_element
 from tangere.contact.formation.flat_contacts import outside, plane_point
 from tangere.contact.formation.principal_contacts import is_curved
-from tangere.geometry.boundary import CIRCLE, EDGE, FACE, PLANE
+from tangere.geometry.boundary import CIRCLE, EDGE, FACE
 from tangere.maths.vec import Vec3, axpy, dot, sub
 
 # Points of a round edge that are looked at
