@@ -103,8 +103,8 @@ def test_the_page_is_given_what_touches() -> None:
     assert contact["area"] == pytest.approx(4e-4, rel=1e-6)
     marks = side.marks(0)
     assert np.isfinite(marks["start"]).all()
-    counts = [int((marks["kind"] == kind).sum()) for kind in range(5)]
-    assert counts == [4, 8, 1, 1, 1]  # a face, a face with a hole, three axes
+    counts = [int((marks["kind"] == kind).sum()) for kind in range(6)]
+    assert counts == [4, 8, 1, 1, 1, 4]  # a face, a face with a hole, three axes, where they touch
     held = marks[marks["kind"] == MARK_HELD]
     laid = float(made.contact.newest(0)[STATE_TOOL + 2]) - 0.03
     assert held["start"][:, 2] == pytest.approx(np.full(4, laid), abs=2e-5)  # a tick later

@@ -17,6 +17,8 @@ from tangere.viewer.frame import Frame, Settings
 from tangere.viewer.held_session import HeldSession
 from tangere.viewer.live import _tool_rows
 from tangere.viewer.method_choice import offered
+from tangere.viewer.outlines import linear
+from tangere.viewer.panel import _touching_html
 from tangere.viewer.server import Server, close_server, open_server
 from tangere.viewer.stage import MARK_COLOURS, Stage
 
@@ -71,9 +73,9 @@ def test_the_page_names_what_touches_and_marks_it(touch: HeldSession) -> None:
     hand.close()
     (graph,) = touch.news.formations
     assert graph.names[:2] == ("free", LAID)
-    assert len(frame.marks) == 4 + 4 + 3  # two faces and three axes
+    assert len(frame.marks) == 4 + 4 + 4 + 3  # two faces, where they touch, and three axes
+    assert LAID in _touching_html(touch.news.formations)
     rows = dict(_tool_rows(touch.description, touch.frame, touch.news))
-    assert rows["formation"] == LAID
     assert "contact planes" not in rows
 
 
@@ -99,7 +101,7 @@ def test_marks_are_drawn_in_the_colours_of_what_they_show(server: Server) -> Non
     assert stage._marks.visible
     ways = stage._marks.points[:, 1] - stage._marks.points[:, 0]
     np.testing.assert_allclose(ways, stage.scale * np.eye(3), rtol=1e-5, atol=1e-5)
-    np.testing.assert_array_equal(stage._marks.colors[:, 0], MARK_COLOURS[[0, 1, 4]])
+    np.testing.assert_array_equal(stage._marks.colors[:, 0], linear(MARK_COLOURS)[[0, 1, 4]])
 
 
 def stage_contacts() -> np.dtype[np.void]:

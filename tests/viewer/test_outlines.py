@@ -11,9 +11,11 @@ from tangere.geometry.shapes import Box, Convex, Cylinder, Sphere
 from tangere.maths.rotations import rotation_of
 from tangere.viewer.outlines import (
     Edges,
+    contains,
     crisp,
     edges_of,
     half_space,
+    linear,
     overlap_corners,
 )
 
@@ -102,3 +104,19 @@ def test_a_cylinder_has_a_smooth_side_and_sharp_rims() -> None:
     points, faces = crisp(vertices, triangles)
     assert len(points) == 2 * 64  # rim vertices twice: once for the side, once for the lid
     np.testing.assert_array_equal(points[faces], vertices[triangles])
+
+
+def test_a_surface_contains_what_it_goes_round() -> None:
+    for shape in (Box((0.2, 0.1, 0.06)), Cylinder(0.05, 0.1)):
+        points, triangles = shape.surface()
+        deepest = np.zeros(3)
+        assert contains(points, triangles, deepest)
+        for axis in np.eye(3):
+            edge = np.abs(points @ axis).max()
+            assert contains(points, triangles, 0.99 * edge * axis)
+            assert not contains(points, triangles, 1.01 * edge * axis)
+
+
+def test_colours_of_lines_are_sent_as_light() -> None:
+    # sRGB: the ends stay, and half of the scale is 21 % of the light.
+    np.testing.assert_array_equal(linear([0, 128, 255]), [0, 55, 255])

@@ -14,6 +14,7 @@ from tangere.scene.scene import Scene
 from tangere.simulation import Simulation
 from tangere.steppers.stepper import CONTACT_COLUMNS
 from tangere.viewer.frame import Frame, Settings
+from tangere.viewer.outlines import linear
 from tangere.viewer.runner import Built, Runner
 from tangere.viewer.server import Server, close_server, open_server
 from tangere.viewer.stage import (
@@ -127,8 +128,8 @@ def test_sticking_and_slipping_look_different(server: Server) -> None:
     assert colours == {STICK_COLOUR, SLIP_COLOUR}
     # A closed rim of four lines, and a dashed one of twelve.
     rims = stage._outline.colors[:, 0]
-    assert np.count_nonzero((rims == STICK_COLOUR).all(axis=1)) == 4
-    assert np.count_nonzero((rims == SLIP_COLOUR).all(axis=1)) == 12
+    assert np.count_nonzero((rims == linear(STICK_COLOUR)).all(axis=1)) == 4
+    assert np.count_nonzero((rims == linear(SLIP_COLOUR)).all(axis=1)) == 12
 
 
 def test_pressure_colours_run_over_the_whole_scale() -> None:

@@ -10,6 +10,7 @@ import pytest
 from tangere.scene import library
 from tangere.viewer.frame import TOOL, Description, Settings, Sheet, Verdict
 from tangere.viewer.method_choice import offer, offered
+from tangere.viewer.outlines import linear
 from tangere.viewer.server import Server, close_server, open_server
 from tangere.viewer.stage import Stage
 from tangere.viewer.tools import EASY, HARD, LIFT, LONGEST, Tools
@@ -75,7 +76,7 @@ def test_the_line_goes_from_green_to_red(
     _, tools, rows = shown
     rows["coupling"][0, 0] = force
     tools.show(rows, 0)
-    np.testing.assert_array_equal(tools._line.colors[0, 0], colour)
+    np.testing.assert_array_equal(tools._line.colors[0, 0], linear(colour))
 
 
 def test_arrows_show_what_the_hand_feels_to_scale(shown: tuple[Stage, Tools, np.ndarray]) -> None:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from tangere.geometry.boundary import Boundary
     from tangere.maths.vec import Array
 
-# A line that is drawn, and what it shows: an element of a held body, one of a fixed body, or the
-# axes x, y, z of a frame [m].
+# A line that is drawn, and what it shows: an element of a held body, one of a fixed body, the axes
+# x, y, z of a frame, or where two elements touch [m].
 MARK = np.dtype([("start", np.float32, 3), ("end", np.float32, 3), ("kind", np.int32)])
-MARK_HELD, MARK_FIXED, MARK_AXIS = 0, 1, 2
+MARK_HELD, MARK_FIXED, MARK_AXIS, MARK_REGION = 0, 1, 2, 5
 ROUND = 32  # lines of a circle
 RULED = 4  # straight lines of a surface of revolution
 

@@ -30,7 +30,14 @@ from tangere.contact.formation.columns import (
 from tangere.contact.formation.model import FormationModel, FormationState
 from tangere.contact.formation.options import Formation
 from tangere.geometry.boundary import boundary_of, half_space
-from tangere.geometry.boundary_lines import MARK, MARK_AXIS, MARK_FIXED, MARK_HELD, lines_of
+from tangere.geometry.boundary_lines import (
+    MARK,
+    MARK_AXIS,
+    MARK_FIXED,
+    MARK_HELD,
+    MARK_REGION,
+    lines_of,
+)
 from tangere.haptics.layout import (
     NPACKET,
     NTOOL,
@@ -62,7 +69,7 @@ if TYPE_CHECKING:
 
 # A loop that is later than this begins the motion anew [periods].
 LATEST = 50
-AXES = 0.25  # length of the axes of a task frame, as a share of the tool's reach
+AXES = 0.35  # length of the axes of a task frame, as a share of the tool's reach
 CORNER = 0.06  # size of the cross that shows a corner, as such a share
 
 
@@ -179,7 +186,7 @@ class FormationSide(ToolSide):
         return table
 
     def marks(self, hand: int) -> NDArray[np.void]:
-        """The elements that touch, and the task frame of every contact."""
+        """The elements that touch, where they do, and the task frame of every contact."""
         found, model = self._found[hand], self._models[hand]
         if found is None or not len(found.contacts):
             return np.zeros(0, MARK)
@@ -191,6 +198,7 @@ class FormationSide(ToolSide):
             lines.append((own @ turned.T + pose[:3], MARK_HELD))
             other = self._placed[int(row[PC_BODY])]
             lines.append((lines_of(other, int(row[PC_B]), CORNER * size), MARK_FIXED))
+            lines.append((_region(row), MARK_REGION))
             point, y = row[PC_POINT : PC_POINT + 3], row[PC_NORMAL : PC_NORMAL + 3]
             x = row[PC_TANGENT : PC_TANGENT + 3]
             for k, axis in enumerate((x, y, np.cross(x, y))):
@@ -224,9 +232,22 @@ def _model(
 
 def _area(row: Array) -> float:
     """Of the region of a contact [m²]."""
-    count = int(row[PC_COUNT])
-    if count < 3:
+    corners = _corners(row)
+    if len(corners) < 3:
         return 0.0
-    corners = row[PC_POLYGON : PC_POLYGON + 3 * count].reshape(-1, 3)
     fan = np.cross(corners[1:-1] - corners[0], corners[2:] - corners[0])
     return float(0.5 * np.linalg.norm(fan.sum(axis=0)))
+
+
+def _region(row: Array) -> Array:
+    """The outline of the region of a contact, a line or none, shape (n, 2, 3) [m]."""
+    corners = _corners(row)
+    if len(corners) < 3:
+        return corners[None] if len(corners) == 2 else np.zeros((0, 2, 3))
+    return np.stack((corners, np.roll(corners, -1, axis=0)), axis=1)
+
+
+def _corners(row: Array) -> Array:
+    """Of the region of a contact, shape (n, 3) [m]."""
+    corners: Array = row[PC_POLYGON : PC_POLYGON + 3 * int(row[PC_COUNT])].reshape(-1, 3)
+    return corners

@@ -125,16 +125,17 @@ def draw(graph: FormationGraph, whose: str = "tool") -> Figure:
     return figure
 
 
-def svg(graph: FormationGraph, size: int = 240) -> str:
+def svg(graph: FormationGraph, width: int = 270, height: int = 170) -> str:
     """The graph as an `<svg>` element with a list of names below, for a page."""
-    middle, reach, spot = 0.5 * size, 0.5 * size - 18.0, 11.0
-    places = middle + reach * graph.places() * np.array([1.0, -1.0])
+    middle = 0.5 * np.array([width, height])
+    places = middle + (middle - 14.0) * graph.places() * np.array([1.0, -1.0])
+    spot = min(11.0, 0.8 * height / len(graph.names))  # many of them must not touch each other
     parts = []
     for a, b, count in graph.links:
         way = places[b] - places[a]
         length = float(np.linalg.norm(way)) or 1.0
         bent = 0.5 * (places[a] + places[b]) + BEND * np.array([-way[1], way[0]])
-        start, end = places[a] + spot * way / length, places[b] - (spot + 4.0) * way / length
+        start, end = places[a] + spot * way / length, places[b] - (spot + 2.0) * way / length
         parts.append(
             f'<path d="M{start[0]:.1f} {start[1]:.1f} Q{bent[0]:.1f} {bent[1]:.1f} '
             f'{end[0]:.1f} {end[1]:.1f}" fill="none" stroke="{FAINT}" '
@@ -144,7 +145,8 @@ def svg(graph: FormationGraph, size: int = 240) -> str:
         colour = NOW if k == graph.now else THEN
         parts.append(
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{spot:g}" fill="{colour}"/>'
-            f'<text x="{x:.1f}" y="{y + 3.5:.1f}" text-anchor="middle" font-size="10" '
+            f'<text x="{x:.1f}" y="{y + 0.33 * spot:.1f}" text-anchor="middle" '
+            f'font-size="{0.95 * spot:.1f}" '
             f'fill="{INK}">{k + 1}</text>'
         )
     tip = (
@@ -159,6 +161,7 @@ def svg(graph: FormationGraph, size: int = 240) -> str:
     )
     drawing = "".join(parts)
     return (
-        f'<svg viewBox="0 0 {size} {size}" width="100%" role="img" aria-label="contact formations '
-        f'and their changes">{tip}{drawing}</svg><ol style="padding-left:1.6em">{names}</ol>'
+        f'<svg viewBox="0 0 {width} {height}" width="100%" role="img" '
+        f'aria-label="contact formations and their changes">{tip}{drawing}</svg>'
+        f'<ol style="padding-left:1.6em">{names}</ol>'
     )

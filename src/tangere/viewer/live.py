@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from tangere.trace.formation_graph import svg
 
 if TYPE_CHECKING:
     from tangere.viewer.frame import Description, Frame, News
@@ -67,7 +64,6 @@ class Live:
         self._latest = -np.inf
         with folder:
             self._numbers = server.gui.add_html("")
-            self._graphs = server.gui.add_html("")
 
     def load(self, names: tuple[str, ...]) -> None:
         """Plots for a scene with tools of these names."""
@@ -111,10 +107,6 @@ class Live:
             )
             + "</table></div>"
         )
-        graphs = "".join(svg(graph) for graph in news.formations)
-        content = f'<div style="{SMALL}">{graphs}</div>' if graphs else ""
-        if self._graphs.content != content:
-            self._graphs.content = content
 
     # ------------------------------------------------------------------ plots
 
@@ -206,7 +198,7 @@ class Live:
 
 def _tool_rows(description: Description, frame: Frame, news: News) -> list[tuple[str, str]]:
     rows = []
-    for k, (sheet, tool) in enumerate(zip(description.tools, frame.tools, strict=True)):
+    for sheet, tool in zip(description.tools, frame.tools, strict=True):
         prefix = f"{sheet.name}: " if len(frame.tools) > 1 else ""
         force, torque = (float(np.linalg.norm(tool["coupling"][k : k + 3])) for k in (0, 3))
         rows += [
@@ -216,10 +208,7 @@ def _tool_rows(description: Description, frame: Frame, news: News) -> list[tuple
                 f"{si(float(tool['deviation']), 'm')}, {np.degrees(tool['angle']):.1f}°",
             ),
         ]
-        if news.formations:
-            graph = news.formations[k]
-            rows.append((f"{prefix}formation", html.escape(graph.names[graph.now])))
-        else:
+        if not news.formations:
             rows.append((f"{prefix}contact planes", f"{int(tool['planes'])}"))
     servo = frame.servo
     return [

@@ -116,6 +116,20 @@ def crisp(vertices: Array, triangles: NDArray[np.integer]) -> tuple[Array, NDArr
     return vertices[source], group.reshape(-1, 3).astype(np.uint32)
 
 
+def contains(vertices: Array, triangles: NDArray[np.integer], point: Array) -> bool:
+    """Whether a closed surface goes round a point: its solid angle is then 4π.
+
+    Of a triangle with corners a, b, c seen from the point:
+    tan(Ω/2) = a·(b × c) / (abc + a·b c + b·c a + c·a b).
+    """
+    a, b, c = (np.asarray(vertices)[triangles[:, i]] - point for i in range(3))
+    x, y, z = (np.linalg.norm(corner, axis=1) for corner in (a, b, c))
+    volume = np.einsum("ij,ij->i", a, np.cross(b, c))
+    ab, bc, ca = (np.einsum("ij,ij->i", p, q) for p, q in ((a, b), (b, c), (c, a)))
+    angle = 2.0 * np.arctan2(volume, x * y * z + ab * z + bc * x + ca * y)
+    return bool(abs(angle.sum()) > 2.0 * np.pi)
+
+
 def fans(polygons: list[Array]) -> tuple[Any, Any]:
     """Convex polygons as one mesh: vertices and triangles."""
     vertices, faces, first = [], [], 0
@@ -149,6 +163,13 @@ def zigzag(a: Array, b: Array, turns: int = 9, width: float = 0.05) -> Array:
     swing[[0, -1]] = 0.0
     path = a + place[:, None] * along + swing[:, None] * side
     return np.stack((path[:-1], path[1:]), axis=1)
+
+
+def linear(colours: Any) -> NDArray[np.uint8]:
+    """The numbers that lines with a colour each need to be seen in these sRGB colours."""
+    share = np.asarray(colours) / 255.0
+    light = np.where(share > 0.04045, ((share + 0.055) / 1.055) ** 2.4, share / 12.92)
+    return np.round(255.0 * light).astype(np.uint8)
 
 
 def round_up(value: float) -> float:

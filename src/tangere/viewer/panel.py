@@ -1,6 +1,7 @@
 """The panel beside the scene: choose, change, watch.
 
-Order from top to bottom: help, the force of every hand, Scene, Method, Feel, Device, Live, Record.
+Order from top to bottom: help, the force of every hand and what touches, Scene, Method, Formations,
+Feel, Device, Live, Record.
 Every number has its unit; a control that would do nothing in the chosen scene or method is not
 there.
 """
@@ -14,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tangere.contact.formation.names import JOINT
 from tangere.contact.method import methods
 from tangere.maths.vec import Array
+from tangere.trace.formation_graph import svg
 from tangere.viewer.frame import RECORD_FAILED, RECORD_RUNS, Verdict
 from tangere.viewer.live import SMALL, Live, si
 from tangere.viewer.soft_surfaces import STRESS_COLOURS
-from tangere.viewer.stage import PRESSURE_COLOURS, SLIP_COLOUR, STICK_COLOUR, Stage
+from tangere.viewer.stage import MARK_COLOURS, PRESSURE_COLOURS, SLIP_COLOUR, STICK_COLOUR, Stage
 from tangere.viewer.tools import FORCE_COLOUR, TORQUE_COLOUR, Tools
 from tangere.viewer.words import (
     INTEGRATORS,
@@ -31,6 +34,7 @@ from tangere.viewer.words import (
 
 if TYPE_CHECKING:
     from tangere.contact.method import Control
+    from tangere.trace.formation_graph import FormationGraph
     from tangere.viewer.frame import Description, Frame, News, Offer, Sheet
     from tangere.viewer.server import Server
 
@@ -65,7 +69,7 @@ TOOL_SLIDERS = (
     ("tool_mass_factor", "Tool mass ×", 0.2, 5.0, 0.1, "Times that of the scene"),
 )  # fmt: skip
 LEVELS = {"stable": "#2c7a4b", "near": "#b26a00", "past": "#b3261e"}
-RED, AMBER = "#b3261e", "#8a5a00"
+RED, AMBER, BLUE = "#b3261e", "#8a5a00", "#005ab4"
 
 Send = Callable[..., bool]
 """Sends an order, a verb and its values; False if it cannot be meant."""
@@ -106,11 +110,15 @@ class Panel:
         self._help = gui.add_html("")
         self._status = gui.add_html("")
         self._force = gui.add_html("")
+        self._touching = gui.add_html("")
         with gui.add_folder("Scene"):
             self._add_scene(list(scenes))
         self._method_folder = gui.add_folder("Method")
         with self._method_folder:
             self._add_method()
+        self._formations_folder = gui.add_folder("Formations", visible=False)
+        with self._formations_folder:
+            self._graphs = gui.add_html("")
         # Folded, so that the plots below are in sight.
         with gui.add_folder("Feel", expand_by_default=False):
             self._add_feel()
@@ -341,6 +349,7 @@ class Panel:
         if self._chosen != self._marked:
             self._mark(description)
         self._stage.see_through(bool(self._inside.value))
+        self._stage.clear_tools(bool(news.formations))
         self._stage.shadows(bool(self._shadows.value))
         with self._server.atomic():
             self._stage.show(frame)
@@ -356,12 +365,16 @@ class Panel:
         if now - self._updated >= PLOT_INTERVAL:
             self._updated = now
             self._live.show(description, frame, news)
-            legend = self._legend_html(description)  # its scale of stress may have changed
-            if self._legend.content != legend:
-                self._legend.content = legend
-            content = _force_html(description.tools, frame, news)
-            if self._force.content != content:
-                self._force.content = content
+            self._formations_folder.visible = bool(news.formations)
+            graphs = "".join(svg(graph) for graph in news.formations)
+            for shown, content in (
+                (self._legend, self._legend_html(description, bool(news.formations))),
+                (self._force, _force_html(description.tools, frame, news)),
+                (self._touching, _touching_html(news.formations)),
+                (self._graphs, f'<div style="{SMALL}">{graphs}</div>'),
+            ):
+                if shown.content != content:
+                    shown.content = content
 
     def say(self, words: str) -> None:
         """Put words about the session as a whole on top of the panel."""
@@ -401,7 +414,6 @@ class Panel:
         self._verdict.content = _verdict_html(description.verdict)
         self._hand_verdict.content = "".join(_sheet_verdict(sheet) for sheet in tools)
         self._about_device.content = "".join(_sheet_html(sheet) for sheet in tools)
-        self._legend.content = self._legend_html(description)
 
     def _set_controls(self, description: Description) -> None:
         settings, offer = description.settings, description.offer
@@ -466,7 +478,8 @@ class Panel:
             self._said = content
             self._status.content = content
 
-    def _legend_html(self, description: Description) -> str:
+    def _legend_html(self, description: Description, formations: bool) -> str:
+        """What colours and lines mean; the scale of stress changes as soft bodies are deformed."""
         stage, held = self._stage, bool(description.tools)
         low, high = stage.pressure_range
         lines = [
@@ -483,6 +496,14 @@ class Panel:
                 f"{si(self._tools.cell_torque, 'N m')} per grid cell",
                 "translucent: where your hand is; the line to it goes from green to red with the "
                 "force",
+            ]
+        if formations:
+            tool, other, x, y, z, _ = (_css(colour) for colour in MARK_COLOURS)
+            lines += [
+                f'<b style="color:{tool}">▬▬</b> what touches of the tool, '
+                f'<b style="color:{other}">▬▬</b> of the other body, ▬▬ where',
+                f'<b style="color:{x}">x</b> <b style="color:{y}">y</b> '
+                f'<b style="color:{z}">z</b>: task frame of a contact, y its normal',
             ]
         lines += [
             f"grid cell: {si(stage.grid_cell, 'm')}",
@@ -543,6 +564,18 @@ def _force_html(sheets: tuple[Sheet, ...], frame: Frame, news: News) -> str:
         f'<div style="{SMALL};color:{colour}">{html.escape(words)}</div>'
         for words, colour in lines
         if words
+    )
+
+
+def _touching_html(graphs: tuple[FormationGraph, ...]) -> str:
+    """What touches what now: a line for each contact, and room for three so that nothing jumps."""
+    names = [html.escape(graph.names[graph.now]) for graph in graphs]
+    lines = "<br>".join(name.replace(JOINT, f"<br>{JOINT.lstrip()}") for name in names)
+    return (
+        f'<div style="{SMALL};min-height:6.2em">Contact formation:<br>'
+        f'<b role="status" style="color:{BLUE}">{lines}</b></div>'
+        if names
+        else ""
     )
 
 

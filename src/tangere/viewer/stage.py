@@ -25,6 +25,7 @@ from tangere.viewer.outlines import (
     edges_of,
     fans,
     half_space,
+    linear,
     overlap_corners,
     rim,
     round_up,
@@ -57,10 +58,13 @@ TOOL_COLOUR = np.array([196, 128, 16], dtype=np.uint8)
 STICK_COLOUR = (6, 92, 96)
 SLIP_COLOUR = (196, 44, 0)
 SPRING_COLOUR = (70, 74, 80)
-# Of lines that show what touches: elements of the tool and of fixed bodies, axes of the task frame.
+# Of lines that show what touches: elements of the tool and of fixed bodies, axes of the task frame,
+# where they touch.
 MARK_COLOURS = np.array(
-    [[230, 110, 0], [0, 96, 190], [200, 40, 40], [30, 140, 60], [60, 60, 200]], dtype=np.uint8
+    [[214, 0, 120], [0, 90, 220], [200, 40, 40], [30, 140, 60], [60, 60, 200], [30, 34, 40]],
+    dtype=np.uint8,
 )
+MARK_WIDTH = 3.0  # of these lines [px]
 # Pressure from low to high: from pale yellow to deep violet, readable without colour vision.
 PRESSURE_COLOURS = np.array(
     [
@@ -82,6 +86,7 @@ SEE_THROUGH = 0.66  # opacity of bodies
 CHOSEN = 0.82  # opacity of the chosen one
 STANDING = 0.3  # opacity of fixed ones: walls hide what matters …
 STANDING_BY_TOOLS = 0.6  # … but what a hand explores is what matters
+CLEAR = 0.5  # of tools whose contacts have frames to be seen
 
 
 @dataclass(slots=True)
@@ -107,6 +112,7 @@ class Stage:
         self._pieces = True
         self._patch_nodes: list[Any] = []
         self._see_through = True
+        self._clear = False
         self._chosen: int | None = None
         self._scene: Scene | None = None
         self._tools: NDArray[np.int64] = np.empty(0, dtype=np.int64)
@@ -177,6 +183,12 @@ class Stage:
             self._see_through = on
             self._set_opacities()
 
+    def clear_tools(self, on: bool) -> None:
+        """Make tools translucent too, for the frames of contacts that reach into them."""
+        if on != self._clear:
+            self._clear = on
+            self._set_opacities()
+
     def choose(self, body: int | None) -> None:
         """Make one body stand out: it is less translucent than the others."""
         self._chosen = body
@@ -187,10 +199,12 @@ class Stage:
             standing = STANDING_BY_TOOLS if len(self._tools) else STANDING
             opacities = np.where(batch.fixed, standing, SEE_THROUGH)
             opacities[batch.bodies == self._chosen] = CHOSEN
-            opacities[np.isin(batch.bodies, self._tools)] = 1.0
+            opacities[np.isin(batch.bodies, self._tools)] = CLEAR if self._clear else 1.0
             if batch.solid:  # triangles of one surface are not sorted among each other
                 opacities[:] = 1.0
-            shown = opacities.astype(np.float32) if self._see_through else None
+            # What is opaque is drawn first only if it has no opacity: then it shows through others.
+            translucent = self._see_through and bool((opacities < 1.0).any())
+            shown = opacities.astype(np.float32) if translucent else None
             batch.node.batched_opacities = shown
 
     def shadows(self, on: bool) -> None:
@@ -344,8 +358,10 @@ class Stage:
             for i, colour in enumerate(PRESSURE_COLOURS)
         ]
         segment = np.zeros((1, 2, 3), dtype=np.float32)
+        # Lines that begin with one colour for all stay white when each gets its own.
+        black = np.zeros((1, 2, 3), dtype=np.uint8)
         self._outline = scene.add_line_segments(
-            "/contacts/outline", segment, (0, 0, 0), thickness=0.7 * self.thick, visible=False
+            "/contacts/outline", segment, black, thickness=0.7 * self.thick, visible=False
         )
         self._arrows = scene.add_arrows(
             "/contacts/force",
@@ -357,13 +373,14 @@ class Stage:
             visible=False,
         )
         self._marks = scene.add_line_segments(
-            "/contacts/marks", segment, (0, 0, 0), thickness=0.6 * self.thick, visible=False
-        )
+            "/contacts/marks", segment, black, thickness=MARK_WIDTH, thickness_units="screen",
+            visible=False,
+        )  # fmt: skip
         self._springs = scene.add_line_segments(
             "/springs", segment, SPRING_COLOUR, thickness=0.012, visible=False
         )
         self._pull_line = scene.add_line_segments(
-            "/pull/spring", segment, (0, 0, 0), thickness=0.014, visible=False
+            "/pull/spring", segment, black, thickness=0.014, visible=False
         )
         self._pull_knob = scene.add_icosphere(
             "/pull/hand", radius=0.035, color=(60, 64, 70), cast_shadow=False, visible=False
@@ -401,7 +418,7 @@ class Stage:
             lines = rim(self.drawn(polygon), bool(sticking))
             segments.append(lines)
             colour = STICK_COLOUR if sticking else SLIP_COLOUR
-            colours.append(np.broadcast_to(np.array(colour, np.uint8), (len(lines), 2, 3)))
+            colours.append(np.broadcast_to(linear(colour), (len(lines), 2, 3)))
         self.send(self._outline, "points", np.concatenate(segments))
         self.send(self._outline, "colors", np.concatenate(colours))
         arrows, colours_of_arrows = self._force_arrows(contacts)
@@ -416,7 +433,7 @@ class Stage:
             return
         ends = np.stack((marks["start"], marks["end"]), axis=1)
         self.send(self._marks, "points", self.drawn(ends).astype(np.float32))
-        colours = MARK_COLOURS[np.clip(marks["kind"], 0, len(MARK_COLOURS) - 1)]
+        colours = linear(MARK_COLOURS)[np.clip(marks["kind"], 0, len(MARK_COLOURS) - 1)]
         self.send(self._marks, "colors", np.repeat(colours[:, None], 2, axis=1))
 
     def _force_arrows(self, contacts: Any) -> tuple[Any, Any]:
@@ -459,7 +476,9 @@ class Stage:
                 a, b = solids(int(row["body_a"])), solids(int(row["body_b"]))
                 polygon = _nearest_patch(a, b, point, normal)
             if polygon is None:
-                radius = max(least, float(np.sqrt(row["area"] / np.pi)))
+                # Where marks show the true region a point is enough.
+                area = 0.0 if len(frame.marks) else row["area"]
+                radius = max(least, float(np.sqrt(area / np.pi)))
                 polygon = disc(point, normal, radius)
             polygons.append(polygon)
         return polygons
@@ -500,7 +519,7 @@ class Stage:
         ends = self.drawn(np.stack((pull.point, pull.target)))
         self.send(self._pull_line, "points", ends[None])
         strong = min(1.0, pull.force * self.newton / LONGEST_ARROW)
-        colour = np.array([46 + 170 * strong, 150 - 90 * strong, 80 - 30 * strong], dtype=np.uint8)
+        colour = linear([46 + 170 * strong, 150 - 90 * strong, 80 - 30 * strong])
         self.send(self._pull_line, "colors", np.broadcast_to(colour, (1, 2, 3)).copy())
         self.send(self._pull_knob, "position", ends[1])
 

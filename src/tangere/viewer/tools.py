@@ -15,7 +15,7 @@ import numpy as np
 
 from tangere.maths.rotations import rotation_of
 from tangere.maths.vec import Array
-from tangere.viewer.outlines import crisp, round_up
+from tangere.viewer.outlines import contains, crisp, linear, round_up
 
 if TYPE_CHECKING:
     from tangere.scene.scene import Tool
@@ -27,6 +27,8 @@ GHOST_COLOUR = (120, 170, 205)
 GHOST_OPACITY = 0.3
 # Nearer to its tool than this a ghost is not drawn: the two surfaces would flicker.
 GHOST_AWAY, GHOST_TURNED = 0.01, 0.02  # [drawing units], [rad]
+# A hand that moves along a face of its tool leaves the faces in one plane, which flickers as well.
+GHOST_SMALLER = 0.985
 FORCE_COLOUR = (124, 40, 160)
 TORQUE_COLOUR = (20, 108, 200)
 EASY, HARD = np.array([40, 150, 70]), np.array([210, 36, 30])  # colours of the line
@@ -76,9 +78,12 @@ class Tools:
         for i, body in enumerate(bodies):
             points, faces = body.shape.surface()
             nearest = np.linalg.norm(points - body.grip, axis=1).argmin()
-            stems.append(points[nearest] - body.grip)
+            inside = contains(points, faces, body.grip)
+            stems.append(np.zeros(3) if inside else points[nearest] - body.grip)
             sizes.append(float(np.ptp(points, axis=0).max()))
             vertices, triangles = crisp(points, faces)
+            middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
+            vertices = middle + GHOST_SMALLER * (vertices - middle)
             self._ghosts.append(
                 scene.add_mesh_simple(
                     f"/tools/{i}/ghost",
@@ -99,7 +104,8 @@ class Tools:
         segment = np.zeros((len(bodies), 2, 3), dtype=np.float32)
         self._stems = np.array(stems)
         self._stem = scene.add_line_segments("/tools/stem", segment, STEM_COLOUR, thickness=STEM)
-        self._line = scene.add_line_segments("/tools/line", segment, (0, 0, 0), thickness=LINE)
+        colours = np.zeros(segment.shape, dtype=np.uint8)
+        self._line = scene.add_line_segments("/tools/line", segment, colours, thickness=LINE)
         self._force = self._add_arrows("force", segment, FORCE_COLOUR)
         self._torque = self._add_arrows("torque", segment, TORQUE_COLOUR)
         self._nodes = [
@@ -156,7 +162,7 @@ class Tools:
             limit if np.isfinite(limit) else self._stage.longest_force for limit in self._limits
         ]
         share = np.clip(force / np.maximum(most, 1e-9), 0.0, 1.0)[:, None]
-        colours = (EASY + share * (HARD - EASY)).astype(np.uint8)
+        colours = linear(EASY + share * (HARD - EASY))
         return np.repeat(colours[:, None, :], 2, axis=1)
 
     def _add_arrows(self, name: str, segment: Any, colour: tuple[int, int, int]) -> Any:

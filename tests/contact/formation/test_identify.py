@@ -264,6 +264,6 @@ def test_several_bodies_are_told_apart() -> None:
     )
     rows, valid = f.find((0.065 + 3e-4, 0.0, 0.03 + 2e-4), UPRIGHT)
     assert valid
-    assert f.describe(rows) == ("peg face -z on floor floor", "peg face -x on box face +x")
+    assert f.describe(rows) == ("peg face -z on floor", "peg face -x on box face +x")
     assert len(set(rows[:, PC_ID])) == 2
     assert rows[:, PC_BODY].tolist() == [0, 1]
