@@ -422,7 +422,9 @@ def test_the_force_model_of_formations_is_timed(monkeypatch: pytest.MonkeyPatch)
     result = formation.measure(1)
     rows = result.tables[0].rows
     assert [row["scene"] for row in rows] == list(formation.scenes())
-    assert all(float(row["p50 [µs]"] or 0.0) > 0.0 for row in rows)
+    found = result.tables[1].rows
+    assert [row["scene"] for row in found] == list(formation.paths())
+    assert all(float(row["p50 [µs]"] or 0.0) > 0.0 for row in (*rows, *found))
 
 
 @pytest.mark.nojit

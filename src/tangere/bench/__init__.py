@@ -26,7 +26,7 @@ NAMES = {
     "friction": "frictional contact problems beside Siconos, and those of a pad that moves",
     "soft": "contacts of a clip on a pipe and of soft pads, by their number, beside Siconos",
     "penalty": "contact update of spoon and cup, of blocks face to face, and distance fields",
-    "formation": "force model of contact formations, with the contacts given",
+    "formation": "contact formations: contacts found, and the force model",
     "startup": "import, first start and every later start",
     "versions": "time per step and digits beside another checkout, with --against PATH",
 }

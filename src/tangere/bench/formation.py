@@ -1,9 +1,13 @@
-"""Time of the force model of contact formations, with the contacts given.
+"""Time of contact formations: of the force model with the contacts given, and of all of it.
 
-One call is one pose in compiled code: motion fitted to the poses, type of the motion before,
-friction and wrench. The scenes are contacts of every kind, held and moved at 1 kHz: a point that
-slides; two points in a groove that roll; a line, a face and a disc that slide or turn in place; a
-face on the floor with another on a wall; contacts that come and go.
+One call is one pose in compiled code. With the contacts given it fits the motion to the poses and
+works out the type of the motion before, friction and wrench. The scenes are contacts of every
+kind, held and moved at 1 kHz: a point that slides; two points in a groove that roll; a line, a face
+and a disc that slide or turn in place; a face on the floor with another on a wall; contacts that
+come and go.
+
+With the contacts to be found, bodies are led along the paths of the experiments; those poses count
+where something touches. The table of valid formations is filled by a round that is not measured.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from tangere._jit import kernel
 from tangere.bench.report import Result, Row, Table, spread
 from tangere.contact.formation.columns import (
     LINE,
+    MOST_CONTACTS,
     NPC,
     PC_COUNT,
     PC_CURVED,
@@ -31,9 +36,17 @@ from tangere.contact.formation.columns import (
     PLANE,
     POINT,
 )
+from tangere.contact.formation.identify import Finder
+from tangere.contact.formation.model import find_wrench
 from tangere.contact.formation.motion import NPOSE
 from tangere.contact.formation.options import Formation
 from tangere.contact.formation.wrench import Forces, contact_wrench, new_forces
+from tangere.experiments import luo2004_ball_on_cylinders as luo_ball
+from tangere.experiments import luo2004_cylinder_in_pipe as luo_pipe
+from tangere.experiments import luo2004_peg_in_hole as luo_peg
+from tangere.experiments import luo2004_pen_in_bowl as luo_pen
+from tangere.experiments.formation_log import Stage
+from tangere.experiments.formation_paths import Path
 from tangere.geometry.boundary import boundary_of
 from tangere.geometry.shapes import Box
 from tangere.maths.rotations import rotation_of
@@ -45,6 +58,8 @@ SPEED, TURNING = 0.02, 1.0  # [m/s, rad/s]
 SIZE, MASS = 0.02, 0.5  # of the body, from its middle [m, kg]
 DEEP = 0.5e-3  # gap
 MEDIAN, MOST_RATIO = 2.0, 2.0  # claimed: time of a call [µs], slowest scene over fastest
+FOUND = 50.0  # claimed: with the contacts to be found [µs]
+LED = 3  # most rounds along a path, which has thousands of poses
 NOTHING, AT_TIMES, ROUND = "no contact", "a face comes and goes", "a disc turns"
 
 UP, ACROSS = np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0])
@@ -122,10 +137,51 @@ def measure(rounds: int = 15) -> Result:
     table: list[Row] = [
         {"scene": name, **spread(1e-9 * np.concatenate(spent))} for name, spent in taken.items()
     ]
+    sought = [_led(name, stage, path, rounds) for name, (stage, path) in paths().items()]
     settings = {"poses": POSES, "rounds": rounds, "step_s": DT}
-    title = "time per pose of the force model, contacts given"
-    notes = claims(table)
-    return Result("formation", settings, [Table(title, table)], notes, time.perf_counter() - begin)
+    tables = [
+        Table("time per pose of the force model, contacts given", table),
+        Table("time per pose with contacts to be found, and the force model", sought),
+    ]
+    notes = [*claims(table), *claims_on_finding(sought)]
+    return Result("formation", settings, tables, notes, time.perf_counter() - begin)
+
+
+def paths() -> dict[str, tuple[Stage, Path]]:
+    """Bodies and the ways they are led, as in the experiments."""
+    peg, pipe, ball = luo_peg.Params(), luo_pipe.Params(), luo_ball.Params()
+    pen = luo_pen.Params()
+    return {
+        "peg and hole": (luo_peg.stage(peg), luo_peg.path(peg)),
+        "cylinder in a pipe's bend": (luo_pipe.stage(pipe), luo_pipe.path(pipe)),
+        "pen in bowl": (luo_pen.stage(pen), luo_pen.paths(pen)[0]),
+        "ball on two cylinders": (luo_ball.stage(ball), luo_ball.path(ball, ball.rates[0])),
+    }
+
+
+def _led(name: str, stage: Stage, path: Path, rounds: int) -> Row:
+    """One row of the table: a body led along a path, those poses where it touches."""
+    poses = np.column_stack((path.positions, path.orientations))
+    rows, counts = np.zeros((MOST_CONTACTS, NPC)), np.zeros(len(poses))
+    model = stage.model(Formation(), path.rate)
+    taken = []
+    for k in range(min(rounds, LED) + 1):
+        spent = np.zeros(len(poses))
+        _time_finding(model.finder, model.forces, poses, rows, counts, spent)
+        if k > 0:
+            taken.append(spent[counts > 0.0])
+    return {"scene": name, **spread(1e-9 * np.concatenate(taken))}
+
+
+def claims_on_finding(rows: list[Row]) -> list[str]:
+    """What is claimed of contacts to be found, what was measured, and the verdict."""
+    medians = [float(row["p50 [µs]"] or 0.0) for row in rows]
+    return _verdicts(
+        (f"contacts found and their wrench: median of every scene within {FOUND:g} µs",
+         max(medians), FOUND, "µs"),
+        (f"contacts found: slowest within {MOST_RATIO:g} times the fastest",
+         max(medians) / min(medians), MOST_RATIO, ""),
+    )  # fmt: skip
 
 
 def claims(rows: list[Row]) -> list[str]:
@@ -134,11 +190,15 @@ def claims(rows: list[Row]) -> list[str]:
     slowest = max(medians.values())
     usual = [value for name, value in medians.items() if name not in (NOTHING, AT_TIMES, ROUND)]
     ratio = max(usual) / min(usual)
-    found = [
+    return _verdicts(
         (f"median of every scene within {MEDIAN:g} µs", slowest, MEDIAN, "µs"),
         (f"points, lines, rectangles: slowest within {MOST_RATIO:g} times the fastest", ratio,
          MOST_RATIO, ""),
-    ]  # fmt: skip
+    )  # fmt: skip
+
+
+def _verdicts(*found: tuple[str, float, float, str]) -> list[str]:
+    """One sentence for each claim, its value and its limit."""
     return [
         f"{text} claimed; {value:.2f} {unit}".rstrip()
         + f": {'holds' if value <= limit else 'FAILS'}"
@@ -153,3 +213,15 @@ def _time_poses(forces: Forces, poses: Array, rows: Array, counts: Array, spent:
         start = kernel_ns()
         contact_wrench(forces, poses[k], rows[k], int(counts[k]), DT * k)
         spent[k] = kernel_ns() - start
+
+
+@kernel
+def _time_finding(
+    finder: Finder, forces: Forces, poses: Array, rows: Array, counts: Array, spent: Array
+) -> None:
+    """Nanoseconds of every pose with contacts to be found, and how many they were."""
+    for k in range(poses.shape[0]):
+        start = kernel_ns()
+        count, _ = find_wrench(finder, forces, poses[k], rows, DT * k)
+        spent[k] = kernel_ns() - start
+        counts[k] = count

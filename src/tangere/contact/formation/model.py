@@ -179,6 +179,16 @@ class FormationModel:
             stiffness_out, damping_out,
         )  # fmt: skip
 
+    @property
+    def finder(self) -> Finder:
+        """What `find_wrench` finds contacts with."""
+        return self._found.finder
+
+    @property
+    def forces(self) -> Forces:
+        """What `find_wrench` works the wrench out with."""
+        return self._forces
+
     def describe(self, contacts: Array) -> tuple[str, ...]:
         """A name for each of these rows."""
         return self._found.describe(contacts)
