@@ -55,6 +55,9 @@ PICTURES = {
     "two-hands": Picture("two-hands", 0.5),
     "peg-and-hole": Picture("peg-and-hole", 0.5),
     "peg-in-hole": Picture("peg-in-hole", 1.0, way=(0.0, 0.0, -0.012)),
+    "formation": Picture(
+        "peg-in-hole", 2.0, size=(1400, 1050), panel=True, way=(0.0, 0.0, -0.0155)
+    ),
     "spoon-and-cup": Picture("spoon-and-cup", 0.5),
     "jaws": Picture("jaws", 1.0, way=(0.0, 0.0, -0.009)),
     "gear-box": Picture("gear-box", 1.0, way=(0.008, 0.0, -0.001)),
