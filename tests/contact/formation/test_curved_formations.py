@@ -157,7 +157,7 @@ def test_a_pen_rolls_from_tip_to_cone_without_a_break() -> None:
         assert valid
         assert len(rows) == 1
         seen.append(f.describe(rows)[0])
-    assert seen[0] == "pen tip on floor floor"
+    assert seen[0] == "pen tip on floor"
 
 
 @pytest.mark.parametrize("degrees", [0.0, 0.5, 1.0])
@@ -167,7 +167,7 @@ def test_a_ring_lies_flat(degrees: float) -> None:
     rise = RING * np.sin(np.deg2rad(degrees))
     rows, valid = f.find((0.0, 0.0, TUBE + 3e-4 + rise), turn((0, 1, 0), degrees))
     assert valid
-    assert f.describe(rows) == ("ring torus on floor floor",)
+    assert f.describe(rows) == ("ring on floor",)
     row = rows[0]
     assert row[PC_REGION] == PLANE
     count = int(row[PC_COUNT])
@@ -200,12 +200,12 @@ def test_a_ring_on_a_rod(aside: float) -> None:
     f = Formations(boundary_of(ring()), [(rod, ((0, 0, 0), turn((0, 1, 0), 90.0)))])
     rows, valid = f.find((aside, 0.0, 0.0083 - (RING - TUBE)), turn((0, 1, 0), 90.0))
     assert valid
-    assert f.describe(rows) == ("tool torus on body side",)
+    assert f.describe(rows) == ("tool on body side",)
     np.testing.assert_allclose(rows[0][PC_POINT : PC_POINT + 3], [aside, 0, 0.008], atol=1e-8)
     f.forget()
     rows, valid = f.find((0.0, aside, 0.013 + 3e-4), UPRIGHT)
     assert valid
-    assert f.describe(rows) == ("tool torus on body side",)
+    assert f.describe(rows) == ("tool on body side",)
     assert rows[0][PC_GAP] == pytest.approx(3e-4, abs=1e-9)
     assert abs(rows[0][PC_POINT]) == pytest.approx(np.sqrt(RING**2 - aside**2), abs=1e-8)
 
@@ -215,7 +215,7 @@ def test_a_bowl_upside_down_rests_on_its_rim() -> None:
     over = turn((1, 0, 0), 180.0)
     rows, valid = f.find((0.0, 0.0, RIM[2] + 3e-4), over)
     assert valid
-    assert f.describe(rows) == ("bowl edge outside inside on floor floor",)
+    assert f.describe(rows) == ("bowl edge outside inside on floor",)
     assert rows[0][PC_REGION] == PLANE
     f.forget()
     tilt = np.deg2rad(8.0)
@@ -226,17 +226,17 @@ def test_a_bowl_upside_down_rests_on_its_rim() -> None:
     assert rows[0][PC_GAP] == pytest.approx(3e-4, abs=1e-9)
     f.forget()
     rows, valid = f.find((0.0, 0.0, 5e-3 + 3e-4), UPRIGHT)
-    assert f.describe(rows) == ("bowl outside on floor floor",)
+    assert f.describe(rows) == ("bowl outside on floor",)
 
 
 def test_a_pipe_on_its_end_and_on_its_side() -> None:
     f = on_floor(pipe(0.01, 0.015, 0.05), "pipe")
     rows, _ = f.find((0.0, 0.0, 0.0253), UPRIGHT)
-    assert f.describe(rows) == ("pipe end -z on floor floor",)
+    assert f.describe(rows) == ("pipe end -z on floor",)
     assert rows[0][PC_REGION] == PLANE
     f.forget()
     rows, _ = f.find((0.0, 0.0, 0.0153), turn((1, 0, 0), 90.0))
-    assert f.describe(rows) == ("pipe outside along floor floor",)
+    assert f.describe(rows) == ("pipe outside along floor",)
     assert rows[0][PC_REGION] == LINE
 
 
