@@ -54,7 +54,7 @@ def test_ball_on_two_rods(psi: float) -> None:
     c, s = np.cos(np.deg2rad(psi)), np.sin(np.deg2rad(psi))
     rows, valid = f.find(0.0355 * np.array([c, c, s]), UPRIGHT)
     assert valid
-    assert f.describe(rows) == ("tool ball on x side", "tool ball on y side")
+    assert f.describe(rows) == ("tool on x side", "tool on y side")
     assert rows[:, PC_REGION].tolist() == [POINT, POINT]
     assert rows[:, PC_CURVED].tolist() == [1.0, 1.0]
     np.testing.assert_allclose(rows[:, PC_GAP], 5e-4, atol=EXACT)
@@ -90,7 +90,7 @@ def test_cylinder_on_a_floor() -> None:
     """On its end, on its rim, on its side."""
     f = on_floor(tg.Cylinder(0.02, 0.08))
     rows, _ = f.find((0.0, 0.0, 0.0403), UPRIGHT)
-    assert f.describe(rows) == ("tool end -z on body floor",)
+    assert f.describe(rows) == ("tool end -z on body",)
     assert rows[0][PC_REGION] == PLANE
     points = rows[0][PC_POLYGON:][: 3 * int(rows[0][PC_COUNT])].reshape(-1, 3)
     area = 0.5 * np.cross(points, np.roll(points, -1, axis=0)).sum(axis=0)[2]
@@ -100,11 +100,11 @@ def test_cylinder_on_a_floor() -> None:
         height = 0.04 * np.cos(t) + 0.02 * np.sin(t) - 3e-4
         f.forget()
         rows, _ = f.find((0.0, 0.0, height), turn((0, 1, 0), degrees))
-        assert f.describe(rows) == ("tool edge end -z side on body floor",)
+        assert f.describe(rows) == ("tool edge end -z side on body",)
         assert rows[0][PC_GAP] == pytest.approx(-3e-4, abs=EXACT)
     f.forget()
     rows, _ = f.find((0.0, 0.0, 0.0202), ALONG_X)
-    assert f.describe(rows) == ("tool side along body floor",)
+    assert f.describe(rows) == ("tool side along body",)
     assert rows[0][PC_REGION] == LINE
 
 
@@ -125,7 +125,7 @@ def test_capsule_and_cone_on_a_floor() -> None:
         assert rows[0][PC_REGION] == region
     cone = on_floor(tg.Cone(0.02, 0.05))
     rows, _ = cone.find((0.0, 0.0, 0.0126), UPRIGHT)
-    assert cone.describe(rows) == ("tool base on body floor",)
+    assert cone.describe(rows) == ("tool base on body",)
     cone.forget()
     rows, _ = cone.find((0.0, 0.0, 0.0376), turn((1, 0, 0), 180.0))
-    assert cone.describe(rows) == ("tool apex on body floor",)
+    assert cone.describe(rows) == ("tool apex on body",)
