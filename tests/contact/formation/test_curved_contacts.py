@@ -121,7 +121,7 @@ def test_capsule_and_cone_on_a_floor() -> None:
         rows, valid = capsule.find((0.0, 0.0, height), turn((0, 1, 0), degrees))
         assert valid
         how = "along" if region == LINE else "on"
-        assert capsule.describe(rows) == (f"tool {name} {how} body floor",)
+        assert capsule.describe(rows) == (f"tool {name} {how} body",)
         assert rows[0][PC_REGION] == region
     cone = on_floor(tg.Cone(0.02, 0.05))
     rows, _ = cone.find((0.0, 0.0, 0.0126), UPRIGHT)

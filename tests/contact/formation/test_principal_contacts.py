@@ -203,7 +203,7 @@ def test_a_corner_in_a_concave_edge_touches_both_walls() -> None:
 def test_floor_takes_every_corner() -> None:
     f = Formations(boundary_of(tg.Box(PEG)), [(half_space(), ((0, 0, 0), UPRIGHT))])
     names, rows = found(f, (5.0, -7.0, 0.0299), UPRIGHT)
-    assert names == ("tool face -z on body floor",)
+    assert names == ("tool face -z on body",)
     assert rows[0][PC_GAP] == pytest.approx(-1e-4)
     assert area(rows[0]) == pytest.approx(9e-4)
 
