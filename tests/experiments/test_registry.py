@@ -16,7 +16,7 @@ def test_the_papers_experiments_are_there() -> None:
     papers = ["block-tower", "falling-cube", "stick-slip", "two-hands"]
     papers += ["peg-in-hole", "pen-in-bowl", "cylinder-in-pipe"]
     papers += ["ball-on-cylinders", "cylinder-pivot", "guarded-motion"]
-    papers += ["turning-faces", "free-spoon"]
+    papers += ["turning-faces", "odd-contacts", "free-spoon"]
     papers += [
         "spoon-and-cup",
         "jaws",

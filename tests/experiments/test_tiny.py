@@ -66,6 +66,7 @@ TINY: dict[str, dict[str, Any]] = {
     "ball-on-cylinders": {"rates": (20.0, 10.0), "seconds": 0.5},
     "cylinder-pivot": {"rates": (20.0, 10.0), "seconds": 0.5},
     "guarded-motion": {"rates": (1000.0,), "sweep": 2, "seeds": (1,)},
+    "odd-contacts": {"levers": 2, "angles": 2, "before": 0.004},
     "turning-faces": {"rate": 20.0, "offsets": (0.0,), "seconds": 0.3, "cells": 20},
     "free-spoon": {
         "seconds": 0.03,
