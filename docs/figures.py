@@ -488,9 +488,10 @@ def friction_growth() -> Figure:
 
 
 @functools.cache
-def peg_by_three() -> dict[str, Figure]:
-    """What `tangere compare peg-in-hole --methods volume,penalty,signorini` draws."""
-    return dict(figures_of(compare("peg-in-hole", ("volume", "penalty", "signorini"))))
+def peg_by_four() -> dict[str, Figure]:
+    """What `tangere compare peg-in-hole` draws, with the friction of the scene for all methods."""
+    formation = "formation:static_friction=0.25:kinetic_friction=0.2"
+    return dict(figures_of(compare("peg-in-hole", (formation, "volume", "penalty", "signorini"))))
 
 
 def curved_solids() -> Figure:
@@ -551,8 +552,8 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "friction-growth": friction_growth,
     "soft-contact": soft_contact,
     "curved-solids": curved_solids,
-    "compare-wrenches": lambda: peg_by_three()["wrenches"],
-    "compare-felt": lambda: peg_by_three()["felt"],
+    "compare-wrenches": lambda: peg_by_four()["wrenches"],
+    "compare-felt": lambda: peg_by_four()["felt"],
     **formation_figures.FIGURES,
     **motion_figures.FIGURES,
 }

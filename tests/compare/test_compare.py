@@ -391,12 +391,14 @@ def test_a_peg_goes_into_its_hole_by_every_method(tmp_path: Path) -> None:
     stops = dict(zip(("flat", "wall", "corner", "jam"), (6, 10, 12, 15), strict=True))
     at = {name: round(1e3 * sum(s.seconds for s in PEG_IN_HOLE[:k])) for name, k in stops.items()}
     for run in found.runs:
-        force = np.linalg.norm(run.trace["device.force"], axis=1)
+        force = np.abs(run.trace["device.force"])
         # formations press from a layer of 1 mm on: the peg is stopped earlier by about half of it
         more = 0.2 if run.label == "formation" else 0.0
-        assert force[at["flat"]] == pytest.approx(0.8 + more, rel=0.1)
-        assert force[at["wall"]] == pytest.approx(1.2 + more, rel=0.1)
-        assert force[at["corner"]] == pytest.approx((1.2 + more) * math.sqrt(2.0), rel=0.2)
+        assert force[at["flat"], 2] == pytest.approx(0.8 + more, rel=0.1)
+        assert force[at["wall"], 0] == pytest.approx(1.2 + more, rel=0.1)
+        assert force[at["corner"], :2] == pytest.approx(1.2 + more, rel=0.2)
+        # friction decides by motion that is not late, or it would drive the peg where it is jammed
+        assert run.measures["peg"]["force.ringing"] < 5e-3
         tool = run.trace["tool.position"]
         assert tool[:, 2].min() == pytest.approx(0.035, abs=1e-3)
         assert np.abs(tool[at["corner"], :2] - 0.003).max() < 0.8e-3  # the clearance

@@ -7,6 +7,7 @@ poses between are put in along the way.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -67,6 +68,9 @@ if TYPE_CHECKING:
     from tangere.geometry.boundary import Boundary
     from tangere.maths.vec import Array
 
+# Poses of a simulated tool have no noise, and friction whose direction comes late would drive it:
+# its motion is fitted to no more than this [periods].
+WINDOW = 4
 # A loop that is later than this begins the motion anew [periods].
 LATEST = 50
 AXES = 0.35  # length of the axes of a task frame, as a share of the tool's reach
@@ -225,6 +229,12 @@ def _model(
     """The model of a tool in its principal frame, which is that of the servo's states."""
     moments, axes = principal_frame(tool.inertia)
     boundary = boundary_of(tool.shape).moved(axes.T, -axes.T @ tool.centre)
+    most = WINDOW * dt
+    options = replace(
+        options,
+        window=min(options.window, most),
+        velocity_window=min(options.velocity_window, most),
+    )
     return FormationModel(
         boundary, tool.mass, np.diag(moments), fixed, options, dt, names=[tool.name, *names]
     )
