@@ -102,9 +102,7 @@ def test_the_command_line_plays_and_lists_it() -> None:
 def test_refusals_name_it() -> None:
     with pytest.raises(tg.SceneError, match=r"'viscous' can have: honey"):
         tg.Simulation(ball(), method="viscous", integrator="implicit")
-    with pytest.raises(
-        tg.SceneError, match=r"signorini, formation, viscous"
-    ):
+    with pytest.raises(tg.SceneError, match=r"signorini, formation, viscous"):
         tg.Simulation(ball(), method="nosuch")
 
 
