@@ -144,8 +144,6 @@ def test_penalty_method_pushes_the_same_block() -> None:
     into = push(0.8)[0] + 0.02 + 0.05
     assert 300.0 * into * 0.8 < -trace["tool.force"][-1, 0] < 300.0 * into * 1.2
     np.testing.assert_allclose(trace["device.force"][-1], trace["tool.force"][-1], atol=5e-3)
-    with pytest.raises(tg.SceneError, match="use Session"):
-        tg.Simulation(pushed_block(), method="penalty")
 
 
 @pytest.mark.parametrize("method", ["volume", "penalty"])

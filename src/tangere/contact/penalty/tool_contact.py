@@ -150,7 +150,9 @@ class PenaltyContact:
         self.clusters: Clusters = new_clusters(MAX_CONTACTS)
         partners = len(bodies) + len(floors)
         self.response: Response = new_response(partners)
-        mu = np.zeros((partners, 2)) if friction is None else np.array(friction, np.float64)
+        mu = np.array([] if friction is None else friction, np.float64)
+        if friction is None or (partners == 0 and not mu.size):
+            mu = np.zeros((partners, 2))
         if mu.shape != (partners, 2):
             raise SceneError(
                 f"PenaltyContact friction: {len(mu)} pairs for {partners} bodies and floors; "
