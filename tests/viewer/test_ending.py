@@ -47,7 +47,8 @@ def test_a_signal_ends_the_session_and_its_page(tmp_path: Path, number: signal.S
             lines = iter(running.stdout.readline, "")
             assert "running\n" in lines, "it never ran"
             running.send_signal(number)
-            out, err = running.communicate(timeout=60.0)
+            # kernels may be compiling for the first time
+            out, err = running.communicate(timeout=240.0)
         finally:
             running.kill()
     assert err == "", "such as a warning of leaked shared memory"
